@@ -1,0 +1,26 @@
+# `make demo` and `make test` do all set-up themselves; nothing but Python 3.11 or newer is needed.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint clean
+
+setup: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: setup
+	$(BIN)/tigranet train mnist-012 -o demo/
+
+test: lint
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,57 @@
+"""Images turned and shifted, by interpolation."""
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+Interpolation = Literal["bilinear", "nearest"]
+
+
+def rotate(
+    images: Float[Tensor, "batch maps height width"],
+    degrees: Float[Tensor, " batch"],
+    interpolation: Interpolation = "bilinear",
+) -> Float[Tensor, "batch maps height width"]:
+    """Each image turned counter-clockwise about its centre by its own angle; what comes in from outside is 0
+    (reading 14).
+
+    >>> image = torch.eye(3).reshape(1, 1, 3, 3)
+    >>> rotate(image, torch.tensor([90.0])).squeeze().round().int()
+    tensor([[0, 0, 1],
+            [0, 1, 0],
+            [1, 0, 0]], dtype=torch.int32)
+    """
+    height, width = images.shape[2:]
+    angle = degrees * (math.pi / 180)
+    cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
+    # in units of half the image's width and height, as grid_sample counts; y points down
+    rows = [cos, -sin * (height / width), zero, sin * (width / height), cos, zero]
+    grid = F.affine_grid(
+        torch.stack(rows, -1).unflatten(-1, (2, 3)).to(images), list(images.shape), align_corners=False
+    )
+    return F.grid_sample(images, grid, mode=interpolation, padding_mode="zeros", align_corners=False)
+
+
+def random_angles(count: int, generator: torch.Generator) -> Float[Tensor, " count"]:
+    """Angles uniform in [0, 360)."""
+    return 360 * torch.rand(count, generator=generator)
+
+
+def jitter(
+    images: Float[Tensor, "batch maps height width"], reach: float = 0.5
+) -> Float[Tensor, "batch maps height width"]:
+    """Each image shifted by its own random sub-pixel step, at most ``reach`` <= 1 pixels along each axis.
+
+    To a network that ignores shifts this teaches one thing: what interpolation does to pixels.
+    """
+    for axis in (-2, -1):
+        step = (2 * torch.rand(len(images), 1, 1, 1, device=images.device, dtype=images.dtype) - 1) * reach
+        padding = (0, 0, 1, 1) if axis == -2 else (1, 1, 0, 0)
+        padded, size = F.pad(images, padding), images.shape[axis]
+        before, after = padded.narrow(axis, 0, size), padded.narrow(axis, 2, size)
+        images = (1 - step.abs()) * images + step.clamp(min=0) * before + (-step).clamp(min=0) * after
+    return images

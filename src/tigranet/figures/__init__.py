@@ -1,0 +1,1 @@
+"""Pictures: functions that take a network, images and an Axes."""

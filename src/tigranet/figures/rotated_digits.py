@@ -1,0 +1,53 @@
+"""Rotated images with the answers of a network, in the manner of the paper's Fig. 1."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import nn
+
+from tigranet.data.named import Labelled
+from tigranet.data.transforms import rotate
+from tigranet.evaluation.accuracy import predict
+
+RIGHT, WRONG = "#0072b2", "#d55e00"  # told apart by colour-blind readers
+
+
+def draw_rotated(
+    axes: Axes, module: nn.Module, data: Labelled, class_names: Sequence[str], angles: Sequence[float]
+) -> None:
+    """One row an image of ``data``, one column an angle; under each, the answer, in a frame if it is wrong."""
+    count, size = len(data.labels), data.images.shape[-1]
+    images = data.images.repeat_interleave(len(angles), dim=0)
+    turned = rotate(images, torch.tensor(angles, dtype=torch.float32).repeat(count))
+    answers = predict(module, turned).reshape(count, len(angles)).tolist()
+    step = size + 9  # room for the answer
+    axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -9), aspect="equal")
+    axes.axis("off")
+    for row in range(count):
+        for column, angle in enumerate(angles):
+            left, top = step * column, step * row
+            image = turned[row * len(angles) + column].mean(0)
+            axes.imshow(1 - image, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
+            answer, right = answers[row][column], answers[row][column] == int(data.labels[row])
+            colour = RIGHT if right else WRONG
+            text = class_names[answer] if right else f"{class_names[answer]} ✗"
+            axes.text(left + size / 2, top + size + 4, text, ha="center", va="center", color=colour, weight="bold")
+            edge, line = ("0.8", 0.8) if right else (WRONG, 2.5)
+            axes.add_patch(Rectangle((left, top), size, size, facecolor="none", edgecolor=edge, linewidth=line))
+            if row == 0:
+                axes.text(left + size / 2, -4, f"{angle:g}°", ha="center", va="center", color="0.35")
+
+
+def save_rotated(path: Path, module: nn.Module, data: Labelled, class_names: Sequence[str]) -> None:
+    """A page of :func:`draw_rotated` with two images of each class, or fewer where there are many classes."""
+    each = max(1, 6 // len(class_names))
+    rows = torch.cat([torch.nonzero(data.labels == label).flatten()[:each] for label in range(len(class_names))])
+    angles = [0, 30, 60, 90, 135, 180, 225, 270, 330]
+    figure = Figure(figsize=(0.78 * len(angles), 0.8 * len(rows)), layout="constrained")
+    draw_rotated(figure.add_subplot(), module, Labelled(data.images[rows], data.labels[rows]), class_names, angles)
+    figure.suptitle("trained upright, asked at every angle", fontsize=11)
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,8 @@
+"""What a signal lives on."""
+
+from tigranet.graphs.grid import GridLaplacian
+from tigranet.graphs.laplacian import Laplacian
+from tigranet.graphs.sparse import SparseLaplacian
+from tigranet.graphs.spectrum import Eigenbasis
+
+__all__ = ["Eigenbasis", "GridLaplacian", "Laplacian", "SparseLaplacian"]

@@ -1,0 +1,99 @@
+"""The pixel grid, as a stencil: no matrix is ever made."""
+
+import math
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from tigranet.graphs.laplacian import Laplacian
+
+Boundary = Literal["free", "torus"]
+Neighbours = Literal[4, 8]
+
+
+class GridLaplacian(Laplacian):
+    r"""The normalized Laplacian of a ``height`` x ``width`` grid of pixels.
+
+    A pixel is joined to its 4 nearest neighbours with weight 1 and, for ``neighbours=8`` (the paper's
+    grid), to its 4 diagonal ones with weight ``diagonal``. Node ``r * width + c`` is the pixel in row r
+    and column c.
+
+    * ``boundary="free"`` is the paper's grid: pixels of the border have fewer neighbours, so the eight
+      symmetries of the square are symmetries of the graph but a shift is not.
+    * ``boundary="torus"`` joins opposite borders: every integer shift is a symmetry too (reading 18).
+      The graph stays simple: along an axis of 1 or 2 pixels there is nothing left to join.
+
+    The sums are grouped as (up + down) + (left + right) and (two opposite corners) + (the other two).
+    Floating-point addition commutes, so these groups are the same *bits* when the grid is turned,
+    reflected or, on the torus, shifted: ``laplacian(turn(y))`` equals ``turn(laplacian(y))`` exactly.
+
+    >>> laplacian = GridLaplacian(2, 3)
+    >>> laplacian(torch.ones(6)).shape
+    torch.Size([6])
+    >>> laplacian
+    GridLaplacian(2, 3, neighbours=8, boundary='free')
+    """
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        neighbours: Neighbours = 8,
+        boundary: Boundary = "free",
+        diagonal: float = 1.0,
+    ) -> None:
+        if height < 1 or width < 1:
+            raise ValueError(f"a grid has at least one row and one column, got {height} x {width}")
+        if height * width == 1:
+            raise ValueError(
+                "a 1 x 1 grid is one isolated node, which has no normalized Laplacian: use at least 2 pixels"
+            )
+        if neighbours not in (4, 8):
+            raise ValueError(f"neighbours is 4 or 8, got {neighbours!r}")
+        if boundary not in ("free", "torus"):
+            raise ValueError(f"boundary is 'free' or 'torus', got {boundary!r}")
+        if not (math.isfinite(diagonal) and diagonal > 0):
+            raise ValueError(f"diagonal is a positive edge weight, got {diagonal}: for none at all use neighbours=4")
+        self.height, self.width = height, width
+        self.neighbours, self.boundary, self.diagonal = neighbours, boundary, diagonal
+        self._wrap_rows = boundary == "torus" and height > 2
+        self._wrap_columns = boundary == "torus" and width > 2
+        degree = self._neighbour_sum(torch.ones(height, width, dtype=torch.float64))
+        super().__init__(height * width, degree.rsqrt())
+
+    def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
+        self._check(y)
+        s = self._constant_like(y)
+        image = y.reshape(*y.shape[:-1], self.height, self.width)
+        return (-s * self._neighbour_sum(s * image)).flatten(-2)
+
+    def _neighbour_sum(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
+        """:math:`A y`, the adjacency matrix applied to an image."""
+        p = self._surround(image)
+        up, down, left, right = p[..., :-2, 1:-1], p[..., 2:, 1:-1], p[..., 1:-1, :-2], p[..., 1:-1, 2:]
+        cross = (up + down) + (left + right)
+        if self.neighbours == 4:
+            return cross
+        corners = (p[..., :-2, :-2] + p[..., 2:, 2:]) + (p[..., :-2, 2:] + p[..., 2:, :-2])
+        return cross + (corners if self.diagonal == 1 else self.diagonal * corners)
+
+    def _surround(self, image: Tensor) -> Tensor:
+        """One more pixel on each side: what lies across the border on the torus, zero on the free grid."""
+        if not (self._wrap_rows or self._wrap_columns):
+            return F.pad(image, (1, 1, 1, 1))
+        first, last = (
+            (image[..., :1, :], image[..., -1:, :]) if self._wrap_rows else (torch.zeros_like(image[..., :1, :]),) * 2
+        )
+        image = torch.cat((last, image, first), dim=-2)
+        first, last = (
+            (image[..., :1], image[..., -1:]) if self._wrap_columns else (torch.zeros_like(image[..., :1]),) * 2
+        )
+        return torch.cat((last, image, first), dim=-1)
+
+    def __repr__(self) -> str:
+        diagonal = "" if self.diagonal == 1 else f", diagonal={self.diagonal:g}"
+        choices = f"neighbours={self.neighbours}, boundary={self.boundary!r}{diagonal}"
+        return f"GridLaplacian({self.height}, {self.width}, {choices})"

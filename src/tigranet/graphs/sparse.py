@@ -1,0 +1,136 @@
+"""Any weighted undirected graph, as a sparse matrix."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from tigranet.graphs.grid import Neighbours
+from tigranet.graphs.laplacian import Laplacian
+
+
+class SparseLaplacian(Laplacian):
+    """The normalized Laplacian of the graph with adjacency matrix ``adjacency``: a SciPy sparse matrix, a
+    dense array, or a PyTorch tensor, dense or sparse.
+
+    The weights are symmetric, finite and non-negative, with none from a node to itself, and every node has
+    a neighbour. :meth:`from_edges` reads an ``edge_index``, :meth:`from_mask` a piece of the pixel grid.
+
+    >>> SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    SparseLaplacian(num_nodes=3, num_edges=2)
+    """
+
+    def __init__(self, adjacency: Any) -> None:
+        a = _as_coo(adjacency)
+        (row, column), weight = a.indices(), a.values()
+        if (bad := ~torch.isfinite(weight)).any():
+            raise ValueError(f"edge weights are finite, got {_list(a, bad)}")
+        if (bad := weight < 0).any():
+            raise ValueError(f"edge weights are not negative, got {_list(a, bad)}")
+        if (bad := row == column).any():
+            raise ValueError(f"no edge joins a node to itself, got {_list(a, bad)}: set the diagonal to zero")
+        degree = torch.zeros(a.shape[0], dtype=weight.dtype).index_add(0, row, weight)
+        if len(isolated := torch.nonzero(degree == 0).flatten().tolist()):
+            raise ValueError(
+                f"every node has a neighbour, got {len(isolated)} isolated, first {isolated[:5]}: leave them out"
+            )
+        difference = (a - a.transpose(0, 1)).coalesce()
+        if (bad := difference.values().abs() > 1e-10 * weight.max()).any():
+            raise ValueError(
+                f"an undirected graph has a_ij = a_ji, got a_ij - a_ji of {_list(difference, bad)}: "
+                "give each edge in both directions with one weight"
+            )
+        root = degree.rsqrt()
+        super().__init__(len(degree), _coo(a.indices(), weight * root[row] * root[column], len(degree)))
+        self.num_edges = len(weight) // 2
+
+    @classmethod
+    def from_edges(
+        cls,
+        edge_index: Int[Tensor, "2 edges"],
+        weights: Float[Tensor, " edges"] | None = None,
+        num_nodes: int | None = None,
+    ) -> "SparseLaplacian":
+        """From edges (i, j) as PyTorch Geometric writes them: each in both directions, weight 1 unless given.
+
+        >>> SparseLaplacian.from_edges(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
+        SparseLaplacian(num_nodes=3, num_edges=2)
+        """
+        edge_index = torch.as_tensor(edge_index)
+        if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+            raise ValueError(
+                f"edge_index holds node numbers in shape (2, edges), got {edge_index.dtype} {tuple(edge_index.shape)}"
+            )
+        if edge_index.shape[1] == 0:
+            raise ValueError("a graph has at least one edge, got an empty edge_index")
+        weights = torch.ones(edge_index.shape[1]) if weights is None else torch.as_tensor(weights)
+        if weights.shape != edge_index.shape[1:]:
+            raise ValueError(f"one weight an edge: wanted shape ({edge_index.shape[1]},), got {tuple(weights.shape)}")
+        nodes = int(edge_index.max()) + 1 if num_nodes is None else num_nodes
+        if int(edge_index.min()) < 0 or int(edge_index.max()) >= nodes:
+            raise ValueError(
+                f"node numbers are 0 to {nodes - 1}, got {int(edge_index.min())} to {int(edge_index.max())}"
+            )
+        return cls(_coo(edge_index, weights, nodes))
+
+    @classmethod
+    def from_mask(
+        cls, mask: Bool[Tensor, "height width"], neighbours: Neighbours = 8, diagonal: float = 1.0
+    ) -> "SparseLaplacian":
+        """The piece of the pixel grid where ``mask`` is true; its nodes are those pixels, row by row, so
+        ``image[..., mask]`` is the signal.
+
+        >>> SparseLaplacian.from_mask(torch.tensor([[True, True], [True, False]]))
+        SparseLaplacian(num_nodes=3, num_edges=3)
+        """
+        mask = torch.as_tensor(mask)
+        if mask.ndim != 2 or mask.dtype != torch.bool:
+            raise ValueError(f"a mask is bool (height, width), got {mask.dtype} {tuple(mask.shape)}")
+        if not mask.any():
+            raise ValueError("a mask has at least two neighbouring pixels, got an empty one")
+        number = torch.full((mask.shape[0] + 1, mask.shape[1] + 2), -1)  # one pixel more on each side but the top
+        number[:-1, 1:-1][mask] = torch.arange(int(mask.sum()))
+        here = number[:-1, 1:-1]
+        steps = [(number[:-1, 2:], 1.0), (number[1:, 1:-1], 1.0)]
+        if neighbours == 8:
+            steps += [(number[1:, 2:], diagonal), (number[1:, :-2], diagonal)]
+        pairs, weights = [], []
+        for there, weight in steps:
+            joined = (here >= 0) & (there >= 0)
+            pairs.append(torch.stack((here[joined], there[joined])))
+            weights.append(torch.full((int(joined.sum()),), weight, dtype=torch.float64))
+        half = torch.cat(pairs, dim=1)
+        return cls(_coo(torch.cat((half, half.flip(0)), dim=1), torch.cat(weights).repeat(2), int(mask.sum())))
+
+    def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
+        self._check(y)
+        return -torch.sparse.mm(self._constant_like(y), y.reshape(-1, self.num_nodes).T).T.reshape(y.shape)
+
+    def __repr__(self) -> str:
+        return f"SparseLaplacian(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
+
+
+def _coo(edge_index: Tensor, weights: Tensor, nodes: int) -> Tensor:
+    return torch.sparse_coo_tensor(edge_index, weights.double(), (nodes, nodes), check_invariants=True).coalesce()
+
+
+def _as_coo(adjacency: Any) -> Tensor:
+    """``adjacency``, whatever it is, as a float64 COO tensor with no zeros stored."""
+    scipy = hasattr(adjacency, "tocoo")  # SciPy is not imported for this
+    matrix: Any = adjacency.tocoo() if scipy else torch.as_tensor(adjacency).detach().cpu()
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"an adjacency matrix is square and not empty, got shape {tuple(matrix.shape)}")
+    if scipy:
+        indices = torch.stack([torch.as_tensor(matrix.row).long(), torch.as_tensor(matrix.col).long()])
+        a = _coo(indices, torch.as_tensor(matrix.data), matrix.shape[0])
+    else:
+        a = matrix.to_sparse_coo().double().coalesce()
+    stored = a.values() != 0
+    return _coo(a.indices()[:, stored], a.values()[stored], a.shape[0])
+
+
+def _list(a: Tensor, bad: Tensor) -> str:
+    """The first entries of ``a`` where ``bad`` holds, for a message."""
+    entries = zip(a.indices().T[bad][:3].tolist(), a.values()[bad][:3].tolist(), strict=True)
+    return ", ".join(f"{weight:g} at ({i}, {j})" for (i, j), weight in entries) + (" ..." if bad.sum() > 3 else "")

@@ -1,0 +1,164 @@
+"""TIGraNet: an architecture walked over the graph of the image it is given."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from tigranet.architecture import DP, FC, SC, Architecture, Layer, S
+from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
+from tigranet.graphs.laplacian import Laplacian
+from tigranet.layers.dynamic_pool import DynamicPool, Ties
+from tigranet.layers.spectral_conv import SpectralConv
+from tigranet.layers.standardise import Standardise
+from tigranet.layers.statistics import Statistics
+from tigranet.pretrained import Pretrained
+
+
+class Maps(NamedTuple):
+    """What one graph layer leaves to the next."""
+
+    layer: Layer
+    z: Float[Tensor, "batch maps nodes"]
+    active: Bool[Tensor, "batch maps nodes"] | None
+    """After a pooling layer, the active nodes N_i of each map."""
+    omega: Bool[Tensor, "batch 1 nodes"] | None
+    """The nodes of interest; None while they are all nodes."""
+
+
+class TIGraNet(Pretrained, nn.Module):
+    r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning"
+    (ICML 2017): alternating spectral convolutions and dynamic poolings, then statistics that do not change
+    when the image is turned or shifted, then fully-connected layers with ReLU between them (reading 11).
+
+    Weights do not depend on the number of pixels: one network runs on images of any size, and on any graph
+    if its ``laplacian`` is given along with the signals.
+
+    Args:
+        architecture: the paper's notation, a preset (``paper-small``, ``paper``), or a parsed value.
+        num_classes: the number of classes; the last layer, to them, is implicit.
+        in_maps: channels of the images.
+        boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
+        neighbours: 8 as in the paper, or 4.
+        ties: how the pooling treats equal values, see :class:`DynamicPool`.
+        init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly;
+            ``default`` standardises the statistics and starts as PyTorch does (reading 12). The filters
+            start as the paper's in both.
+        span: where the starting filters end on the spectrum, see :func:`filter_bank`.
+
+    >>> net = TIGraNet("paper-small", num_classes=3).eval()
+    >>> net(torch.rand(2, 1, 28, 28)).shape
+    torch.Size([2, 3])
+    >>> net.features(torch.rand(2, 1, 50, 37)).shape
+    torch.Size([2, 132])
+    """
+
+    def __init__(
+        self,
+        architecture: str | Architecture,
+        num_classes: int,
+        in_maps: int = 1,
+        *,
+        boundary: Boundary = "free",
+        neighbours: Neighbours = 8,
+        ties: Ties = "keep",
+        init: Literal["default", "paper"] = "default",
+        span: float = 2.0,
+    ) -> None:
+        super().__init__()
+        if isinstance(architecture, str):
+            architecture = Architecture.parse(architecture)
+        if num_classes < 1 or in_maps < 1:
+            raise ValueError(f"num_classes and in_maps are at least 1, got {num_classes} and {in_maps}")
+        if init not in ("default", "paper"):
+            raise ValueError(f"init is 'default' or 'paper', got {init!r}")
+        GridLaplacian(3, 3, neighbours, boundary)  # says now what is wrong with them, if anything is
+        self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
+        self.boundary, self.neighbours = boundary, neighbours
+        self._graphs: dict[tuple[int, int], GridLaplacian] = {}
+        self.config = {
+            "architecture": str(architecture),
+            "num_classes": num_classes,
+            "in_maps": in_maps,
+            "boundary": boundary,
+            "neighbours": neighbours,
+            "ties": ties,
+            "init": init,
+            "span": span,
+        }
+
+        self.graph_layers = nn.ModuleList()
+        classifier: list[nn.Module] = []
+        width = in_maps
+        for layer in architecture.layers:
+            match layer:
+                case SC(maps, degree):
+                    self.graph_layers.append(SpectralConv(width, maps, degree, span))
+                    width = maps
+                case DP(num_active):
+                    self.graph_layers.append(DynamicPool(num_active, ties))
+                case S(order):
+                    self.statistics = Statistics(order)
+                    width *= 2 * (order + 1)
+                    self.standardise = Standardise(width) if init == "default" else nn.Identity()
+                case FC(units):
+                    classifier += [nn.Linear(width, units), nn.ReLU()]
+                    width = units
+        self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
+        if init == "paper":
+            for parameter in self.classifier.parameters():
+                nn.init.uniform_(parameter, -1, 1)
+
+    def forward(
+        self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
+    ) -> Float[Tensor, "batch classes"]:
+        """Logits of ``images`` (batch, in_maps, H, W), or of signals (batch, in_maps, nodes) on ``laplacian``."""
+        return self.classifier(self.standardise(self.features(images, laplacian)))
+
+    def features(
+        self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
+    ) -> Float[Tensor, "batch statistics"]:
+        """The invariant statistics phi, for any other classifier."""
+        y, laplacian = self._as_signals(images, laplacian)
+        for _, z, active, _ in self._walk(y, laplacian):  # noqa: B007 - the last ones are wanted
+            pass
+        return self.statistics(z, laplacian, active)
+
+    def maps(self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None) -> list[Maps]:
+        """What each graph layer answers, to look at."""
+        return list(self._walk(*self._as_signals(images, laplacian)))
+
+    def _walk(self, z: Float[Tensor, "batch maps nodes"], laplacian: Laplacian) -> Iterator[Maps]:
+        active = omega = None
+        for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
+            match layer:
+                case SC():
+                    z, active = module(z, laplacian, omega), None
+                case DP():
+                    active = module(z, omega)
+                    omega = active.any(dim=1, keepdim=True)
+            yield Maps(layer, z, active, omega)
+
+    def _as_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian]:
+        wanted = f"(batch, {self.in_maps}, height, width)" if laplacian is None else f"(batch, {self.in_maps}, nodes)"
+        if images.ndim != (4 if laplacian is None else 3) or images.shape[1] != self.in_maps:
+            raise ValueError(f"this network reads {wanted}, got shape {tuple(images.shape)}")
+        if not images.is_floating_point():
+            raise TypeError(
+                f"images are floating point in [0, 1], got {images.dtype}: convert them with .float() / 255"
+            )
+        return images.flatten(2), laplacian or self._graph(*images.shape[2:])
+
+    def _graph(self, height: int, width: int) -> GridLaplacian:
+        """The grid of that size, made once; while a compiler is tracing, not kept."""
+        graph = self._graphs.get((height, width)) or GridLaplacian(height, width, self.neighbours, self.boundary)
+        if not torch.compiler.is_compiling():
+            self._graphs[height, width] = graph
+        return graph
+
+    def extra_repr(self) -> str:
+        return (
+            f"'{self.architecture}', num_classes={self.num_classes}, in_maps={self.in_maps}, boundary={self.boundary!r}"
+        )

@@ -1,0 +1,35 @@
+"""The two recurrences the network is made of, both matrix-free: powers of L and Chebyshev polynomials."""
+
+from collections.abc import Iterator
+
+from jaxtyping import Float
+from torch import Tensor
+
+from tigranet.graphs.laplacian import Laplacian
+
+
+def powers(
+    y: Float[Tensor, "*batch nodes"], laplacian: Laplacian, degree: int
+) -> Iterator[Float[Tensor, "*batch nodes"]]:
+    r""":math:`L^m y` for m = 0 .. ``degree``, one after the other."""
+    yield y
+    for _ in range(degree):
+        y = laplacian(y)
+        yield y
+
+
+def chebyshev(
+    y: Float[Tensor, "*batch nodes"], laplacian: Laplacian, order: int
+) -> Iterator[Float[Tensor, "*batch nodes"]]:
+    r""":math:`t_k = T_k(\tilde L) y` for k = 0 .. ``order``, where :math:`\tilde L = L - I` and
+
+    .. math:: t_0 = y, \quad t_1 = \tilde L y, \quad t_k = 2 \tilde L t_{k-1} - t_{k-2}.
+    """
+    before, t = y, y
+    yield t
+    if order:
+        t = laplacian.shifted(y)
+        yield t
+    for _ in range(order - 1):
+        before, t = t, 2 * laplacian.shifted(t) - before
+        yield t

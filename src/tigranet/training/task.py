@@ -1,0 +1,40 @@
+"""Classification as Lightning sees it: a loss, an optimiser, a rate; any nn.Module inside."""
+
+from typing import Any
+
+import lightning as L
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tigranet.data.transforms import jitter
+from tigranet.training.recipe import Recipe
+
+Batch = tuple[Tensor, Tensor]
+
+
+class Classification(L.LightningModule):
+    """Trains ``module``, from images (batch, maps, height, width) to logits, by ``recipe``."""
+
+    def __init__(self, module: nn.Module, recipe: Recipe) -> None:
+        super().__init__()
+        self.module, self.recipe = module, recipe
+
+    def training_step(self, batch: Batch, _: int) -> Tensor:
+        images, labels = batch
+        if self.recipe.jitter:
+            images = jitter(images, self.recipe.jitter)
+        loss = F.cross_entropy(self.module(images), labels)
+        self.log("loss", loss, prog_bar=True)
+        return loss
+
+    def validation_step(self, batch: Batch, _: int) -> None:
+        images, labels = batch
+        correct = (self.module(images).argmax(1) == labels).float().mean()
+        self.log("validation_accuracy", correct, prog_bar=True, batch_size=len(labels))
+
+    def configure_optimizers(self) -> Any:
+        optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate)
+        steps = int(self.trainer.estimated_stepping_batches)
+        rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
