@@ -3,7 +3,7 @@
 import re
 from dataclasses import astuple, dataclass, fields
 from difflib import get_close_matches
-from typing import ClassVar, Self
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Architecture:
             raise ValueError(f"an architecture is SC and DP layers, SC first, then one S, then FC layers, got '{self}'")
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str) -> "Architecture":
         """Read the notation, or the name of a preset."""
         text = PRESETS.get(text, text)
         layers = tuple(_parse_layer(token, number, text) for number, token in enumerate(text.split("-"), start=1))

@@ -6,12 +6,14 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import safetensors
 import safetensors.torch
 from huggingface_hub import ModelHubMixin, hf_hub_download
 from torch import nn
+
+T = TypeVar("T", bound="Pretrained")
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -82,7 +84,7 @@ class Pretrained(
         return super().generate_model_card(*args, config=json.dumps(self.config, indent=2), **kwargs)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **kwargs: Any) -> Self:
+    def from_pretrained(cls: type[T], pretrained_model_name_or_path: str | Path, **kwargs: Any) -> T:
         """Load a network, in evaluation mode, from a folder or, by ``owner/name``, from the Hub."""
         name = str(pretrained_model_name_or_path)
         if Path(name).is_dir():
@@ -98,8 +100,8 @@ class Pretrained(
 
     @classmethod
     def _from_pretrained(
-        cls, *, model_id: str, map_location: str = "cpu", config: dict[str, Any] | None = None, **kwargs: Any
-    ) -> Self:
+        cls: type[T], *, model_id: str, map_location: str = "cpu", config: dict[str, Any] | None = None, **kwargs: Any
+    ) -> T:
         hub = {key: kwargs.pop(key) for key in ("revision", "cache_dir", "force_download", "local_files_only", "token")}
         config_file, weights_file = (
             Path(model_id, file) if Path(model_id).is_dir() else Path(hf_hub_download(model_id, file, **hub))

@@ -31,7 +31,7 @@ def draw_rotated(
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
             image = turned[row * len(angles) + column].mean(0)
-            axes.imshow(1 - image, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
+            axes.imshow(1 - image.numpy(), cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
             answer, right = answers[row][column], answers[row][column] == int(data.labels[row])
             colour = RIGHT if right else WRONG
             text = class_names[answer] if right else f"{class_names[answer]} ✗"
@@ -46,7 +46,7 @@ def save_rotated(path: Path, module: nn.Module, data: Labelled, class_names: Seq
     """A page of :func:`draw_rotated` with two images of each class, or fewer where there are many classes."""
     each = max(1, 6 // len(class_names))
     rows = torch.cat([torch.nonzero(data.labels == label).flatten()[:each] for label in range(len(class_names))])
-    angles = [0, 30, 60, 90, 135, 180, 225, 270, 330]
+    angles = [0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0]
     figure = Figure(figsize=(0.78 * len(angles), 0.8 * len(rows)), layout="constrained")
     draw_rotated(figure.add_subplot(), module, Labelled(data.images[rows], data.labels[rows]), class_names, angles)
     figure.suptitle("trained upright, asked at every angle", fontsize=11)

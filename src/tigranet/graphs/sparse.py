@@ -118,14 +118,14 @@ def _coo(edge_index: Tensor, weights: Tensor, nodes: int) -> Tensor:
 def _as_coo(adjacency: Any) -> Tensor:
     """``adjacency``, whatever it is, as a float64 COO tensor with no zeros stored."""
     scipy = hasattr(adjacency, "tocoo")  # SciPy is not imported for this
-    matrix: Any = adjacency.tocoo() if scipy else torch.as_tensor(adjacency).detach().cpu()
+    matrix: Any = adjacency.tocoo() if scipy else torch.as_tensor(adjacency, dtype=torch.float64, device="cpu").detach()
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"an adjacency matrix is square and not empty, got shape {tuple(matrix.shape)}")
     if scipy:
         indices = torch.stack([torch.as_tensor(matrix.row).long(), torch.as_tensor(matrix.col).long()])
         a = _coo(indices, torch.as_tensor(matrix.data), matrix.shape[0])
     else:
-        a = matrix.to_sparse_coo().double().coalesce()
+        a = matrix.to_sparse_coo().coalesce()
     stored = a.values() != 0
     return _coo(a.indices()[:, stored], a.values()[stored], a.shape[0])
 

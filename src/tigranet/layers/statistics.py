@@ -46,6 +46,8 @@ class Statistics(nn.Module):
     ) -> Float[Tensor, "batch statistics"]:
         if active is not None:
             z = z * active  # a product, not a choice: a NaN is not hidden
+        if not len(z):
+            return z.new_zeros(0, z.shape[1] * 2 * (self.order + 1))
         noise = ROUNDING * torch.finfo(z.dtype).eps * z.detach().abs().amax(-1, keepdim=True)
         phi = []
         for t in chebyshev(z, laplacian, self.order):

@@ -12,17 +12,17 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, S
 from tigranet.data.named import Labelled
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
-from tigranet.training.task import Batch, Classification
+from tigranet.training.task import Classification
 
 
-class _InMemory(Dataset[Batch]):
+class _InMemory(Dataset[Labelled]):
     """A whole batch at a time, by its list of indices."""
 
     def __init__(self, data: Labelled) -> None:
         self.data = data
 
-    def __getitem__(self, indices: list[int]) -> Batch:
-        return self.data.images[indices], self.data.labels[indices]
+    def __getitem__(self, indices: list[int]) -> Labelled:
+        return Labelled(self.data.images[indices], self.data.labels[indices])
 
     def __len__(self) -> int:
         return len(self.data.labels)
@@ -58,6 +58,7 @@ def fit(
     shuffled = RandomSampler(train.labels, generator=torch.Generator().manual_seed(recipe.seed))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*does not have many workers.*")  # the data are in memory
+        warnings.filterwarnings("ignore", ".*LeafSpec.*")  # Lightning's own, with the newest PyTorch
         trainer.fit(
             Classification(module, recipe),
             _loader(train, shuffled, recipe.batch_size),
@@ -66,5 +67,5 @@ def fit(
     return module.cpu().eval()
 
 
-def _loader(data: Labelled, order: RandomSampler | SequentialSampler, batch_size: int) -> DataLoader[Batch]:
+def _loader(data: Labelled, order: RandomSampler | SequentialSampler, batch_size: int) -> DataLoader[Labelled]:
     return DataLoader(_InMemory(data), sampler=BatchSampler(order, batch_size, drop_last=False), batch_size=None)

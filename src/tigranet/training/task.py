@@ -7,10 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tigranet.data.named import Labelled
 from tigranet.data.transforms import jitter
 from tigranet.training.recipe import Recipe
-
-Batch = tuple[Tensor, Tensor]
 
 
 class Classification(L.LightningModule):
@@ -20,7 +19,7 @@ class Classification(L.LightningModule):
         super().__init__()
         self.module, self.recipe = module, recipe
 
-    def training_step(self, batch: Batch, _: int) -> Tensor:
+    def training_step(self, batch: Labelled, _: int) -> Tensor:
         images, labels = batch
         if self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
@@ -28,7 +27,7 @@ class Classification(L.LightningModule):
         self.log("loss", loss, prog_bar=True)
         return loss
 
-    def validation_step(self, batch: Batch, _: int) -> None:
+    def validation_step(self, batch: Labelled, _: int) -> None:
         images, labels = batch
         correct = (self.module(images).argmax(1) == labels).float().mean()
         self.log("validation_accuracy", correct, prog_bar=True, batch_size=len(labels))

@@ -1,0 +1,43 @@
+import jaxtyping
+import pytest
+import torch
+
+from tigranet import TIGraNet
+from tigranet.data import DataSet, load
+from tigranet.training import Recipe, fit
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def as_a_user():
+    """Shapes are not checked for users: they meet the library's own messages."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def mnist_012() -> DataSet:
+    return load("mnist-012", seed=0)
+
+
+def _trained(data: DataSet, boundary: str) -> TIGraNet:
+    torch.manual_seed(0)
+    net = TIGraNet("paper-small", num_classes=3, boundary=boundary)
+    fit(net, data.train, data.validation, Recipe(epochs=4))
+    return net
+
+
+@pytest.fixture(scope="session")
+def trained(mnist_012) -> TIGraNet:
+    """A network that has learned something, on the paper's grid."""
+    return _trained(mnist_012, "free")
+
+
+@pytest.fixture(scope="session")
+def trained_on_torus(mnist_012) -> TIGraNet:
+    return _trained(mnist_012, "torus")

@@ -1,0 +1,65 @@
+"""What holds for every Laplacian."""
+
+import pytest
+import torch
+
+from oracles import some_laplacians
+
+LAPLACIANS = some_laplacians()
+
+
+@pytest.fixture(params=LAPLACIANS.values(), ids=LAPLACIANS.keys())
+def laplacian(request):
+    return request.param
+
+
+def test_it_is_symmetric_with_spectrum_in_0_2_and_a_zero_eigenvalue(laplacian):
+    dense = laplacian.to_dense()
+    torch.testing.assert_close(dense, dense.T, rtol=0, atol=1e-15)
+    lam = torch.linalg.eigvalsh(dense)
+    assert lam[0].abs() < 1e-12
+    assert lam[-1] < 2 + 1e-12
+
+
+def test_calling_it_is_multiplying_by_the_matrix_along_the_last_axis(laplacian):
+    y = torch.rand(2, 3, laplacian.num_nodes, dtype=torch.float64)
+    torch.testing.assert_close(laplacian(y), y @ laplacian.to_dense(), rtol=0, atol=1e-14)
+    torch.testing.assert_close(laplacian.shifted(y), laplacian(y) - y, rtol=0, atol=1e-15)
+    torch.testing.assert_close(laplacian(y[0, 0]), laplacian(y)[0, 0], rtol=0, atol=1e-15)
+
+
+def test_it_does_not_care_how_the_signal_lies_in_memory(laplacian):
+    y = torch.rand(laplacian.num_nodes, 3, dtype=torch.float64).T
+    assert not y.is_contiguous()
+    torch.testing.assert_close(laplacian(y), laplacian(y.contiguous()), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_it_follows_the_dtype(laplacian, dtype):
+    y = torch.rand(laplacian.num_nodes, dtype=torch.float64)
+    answer = laplacian(y.to(dtype))
+    assert answer.dtype == dtype
+    torch.testing.assert_close(answer.double(), laplacian(y), rtol=0, atol=1e-6 if dtype == torch.float32 else 0)
+
+
+def test_its_gradient_is_itself(laplacian):
+    y = torch.rand(2, laplacian.num_nodes, dtype=torch.float64, requires_grad=True)
+    g = torch.rand_like(y)
+    (gradient,) = torch.autograd.grad(laplacian(y), y, g)
+    torch.testing.assert_close(gradient, laplacian(g), rtol=0, atol=1e-14)
+    assert torch.autograd.gradcheck(laplacian, y)
+
+
+def test_it_can_train_after_it_was_used_in_inference_mode(laplacian):
+    with torch.inference_mode():
+        laplacian(torch.rand(laplacian.num_nodes))
+    y = torch.rand(laplacian.num_nodes, requires_grad=True)
+    laplacian(y).sum().backward()
+    assert y.grad is not None
+
+
+def test_a_wrong_number_of_nodes_is_named(laplacian, as_a_user):
+    with pytest.raises(ValueError, match=rf"has {laplacian.num_nodes} values in its last axis, got shape \(2, 3\)"):
+        laplacian(torch.rand(2, 3))
+    with pytest.raises(TypeError, match=r"floating point, got torch.int64: convert it with .float\(\)"):
+        laplacian(torch.ones(laplacian.num_nodes, dtype=torch.int64))

@@ -1,0 +1,73 @@
+"""Other roads to the same answers: dense matrices by loops, SciPy, closed forms."""
+
+import numpy as np
+import torch
+from scipy.sparse.csgraph import laplacian as scipy_laplacian
+from torch import Tensor
+
+from tigranet import GridLaplacian, Laplacian, SparseLaplacian
+
+GRIDS = [
+    (height, width, neighbours, boundary, diagonal)
+    for height, width in [(5, 5), (4, 7), (7, 3), (1, 6), (6, 1), (2, 5), (2, 2), (1, 2), (3, 3)]
+    for neighbours, diagonal in [(4, 1.0), (8, 1.0), (8, 0.25)]
+    for boundary in ("free", "torus")
+]
+
+
+def grid_adjacency(height: int, width: int, neighbours: int, boundary: str, diagonal: float = 1.0) -> np.ndarray:
+    """The simple graph on a grid, edge by edge: pixels at most one step apart along each axis."""
+    a = np.zeros((height * width, height * width))
+    for r in range(height):
+        for c in range(width):
+            for dr in (-1, 0, 1):
+                for dc in (-1, 0, 1):
+                    if neighbours == 4 and dr != 0 and dc != 0:
+                        continue
+                    row, column = r + dr, c + dc
+                    if boundary == "torus":
+                        row, column = row % height, column % width
+                    if not (0 <= row < height and 0 <= column < width) or (row, column) == (r, c):
+                        continue
+                    weight = diagonal if row != r and column != c else 1.0
+                    a[r * width + c, row * width + column] = weight
+    return a
+
+
+def normalized_laplacian(adjacency: np.ndarray) -> Tensor:
+    return torch.from_numpy(scipy_laplacian(adjacency, normed=True))
+
+
+def random_graph(nodes: int = 12, seed: int = 0) -> np.ndarray:
+    """A connected graph with random weights: a ring and some chords."""
+    rng = np.random.default_rng(seed)
+    a = np.triu(rng.random((nodes, nodes)) * (rng.random((nodes, nodes)) < 0.3), 1)
+    for i in range(nodes):
+        a[min(i, (i + 1) % nodes), max(i, (i + 1) % nodes)] = 0.5 + rng.random()
+    return a + a.T
+
+
+def some_laplacians() -> dict[str, Laplacian]:
+    """One of each kind: what holds for every Laplacian is tested on all of them."""
+    mask = torch.tensor([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1]], dtype=torch.bool)
+    return {
+        "free grid": GridLaplacian(4, 5),
+        "free grid, 4 neighbours": GridLaplacian(5, 3, neighbours=4),
+        "torus": GridLaplacian(4, 5, boundary="torus"),
+        "isotropic torus": GridLaplacian(3, 6, boundary="torus", diagonal=0.25),
+        "line": GridLaplacian(1, 7),
+        "weighted graph": SparseLaplacian(random_graph()),
+        "mask": SparseLaplacian.from_mask(mask),
+    }
+
+
+def blank_with_patch(size: int = 20, patch: int = 6, count: int = 4, seed: int = 0, dtype=torch.float32) -> Tensor:
+    """Images that are empty but for one random patch: full of ties."""
+    generator = torch.Generator().manual_seed(seed)
+    images = torch.zeros(count, 1, size, size, dtype=dtype)
+    for image in images:
+        top, left = torch.randint(0, size - patch + 1, (2,), generator=generator).tolist()
+        image[0, top : top + patch, left : left + patch] = torch.rand(
+            patch, patch, generator=generator, dtype=torch.float32
+        )
+    return images

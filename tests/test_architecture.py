@@ -1,0 +1,75 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tigranet import Architecture
+from tigranet.architecture import DP, FC, PRESETS, SC, S
+
+spectral = st.tuples(st.just(SC), st.integers(1, 99), st.integers(0, 9))
+pooling = st.tuples(st.just(DP), st.integers(1, 9999))
+connected = st.tuples(st.just(FC), st.integers(1, 999))
+
+
+@given(spectral, st.lists(spectral | pooling, max_size=5), st.integers(0, 20), st.lists(connected, max_size=4))
+def test_it_prints_back_exactly(first, graph, order, last):
+    architecture = Architecture(tuple(kind(*numbers) for kind, *numbers in (first, *graph, (S, order), *last)))
+    assert Architecture.parse(str(architecture)) == architecture
+    assert str(Architecture.parse(str(architecture))) == str(architecture)
+
+
+def test_the_papers_two_networks():
+    assert Architecture.parse("paper-small").layers == (
+        SC(3, 3), DP(300), SC(6, 3), DP(100), S(10), FC(50), FC(30), FC(10),
+    )  # fmt: skip
+    assert Architecture.parse("paper").layers == (
+        SC(10, 4), DP(600), SC(20, 4), DP(300), S(12), FC(500), FC(300), FC(100),
+    )  # fmt: skip
+    assert all(str(Architecture.parse(name)) == text for name, text in PRESETS.items())
+
+
+def test_table_1_is_read_as_it_is_printed_there():
+    spaced = "SC[3, 3]-DP[300]-SC[6, 3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]"
+    assert Architecture.parse(spaced) == Architecture.parse("paper-small")
+    assert str(Architecture.parse(spaced)) == PRESETS["paper-small"]
+
+
+def test_it_is_a_value():
+    a, b = Architecture.parse("paper"), Architecture.parse("paper")
+    assert a == b
+    assert hash(a) == hash(b)
+    with pytest.raises(AttributeError):
+        a.layers[0].maps = 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SC[10]-DP[3]", "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'"),
+        (
+            "SC[3,3]-DP[1,2]-S[1]",
+            "DP takes 1 number (num_active), got 2 in layer 2 ('DP[1,2]') of 'SC[3,3]-DP[1,2]-S[1]'",
+        ),
+        ("SC[3,3]-S[]", "S takes 1 number (order), got 0 in layer 2 ('S[]') of 'SC[3,3]-S[]'"),
+        ("SC[3,x]-S[1]", "SC takes a whole number for degree, got 'x' in layer 1 ('SC[3,x]') of 'SC[3,x]-S[1]'"),
+        ("SC[3,1.5]-S[1]", "got '1.5' in layer 1"),
+        ("SC[0,3]-S[1]", "SC has maps of at least 1, got 0 in layer 1 ('SC[0,3]') of 'SC[0,3]-S[1]'"),
+        (
+            "SC[3,3]-P[2]-S[1]",
+            "no layer is called 'P' in layer 2 ('P[2]') of 'SC[3,3]-P[2]-S[1]': there are SC, DP, S, FC",
+        ),
+        ("SC[3,3]--S[1]", "a layer is written NAME[number,...], got in layer 2 ('') of 'SC[3,3]--S[1]'"),
+        ("SC[3,3]-S[1", "a layer is written NAME[number,...], got in layer 2 ('S[1') of 'SC[3,3]-S[1'"),
+        ("SC[3,3]-FC[5]", "then one S, then FC layers, got 'SC[3,3]-FC[5]'"),
+        ("DP[3]-S[1]", "SC first"),
+        ("SC[3,3]-S[1]-S[1]", "then one S"),
+        ("SC[3,3]-S[1]-SC[3,3]", "then one S"),
+        ("paper-smal", "did you mean 'paper-small'?"),
+        ("", "neither a preset nor an architecture such as 'SC[3,3]"),
+        ("resnet50", "presets: paper-small, paper"),
+    ],
+)
+def test_errors_name_layer_token_and_whole(text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Architecture.parse(text)

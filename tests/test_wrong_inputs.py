@@ -1,0 +1,175 @@
+"""A table of wrong inputs, each with the message that a user gets for it."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from tigranet import Architecture, DynamicPool, GridLaplacian, SparseLaplacian, SpectralConv, Statistics, TIGraNet
+from tigranet.data import Labelled
+from tigranet.training import Recipe, fit
+
+NET = "SC[2,2]-DP[9]-S[2]"
+RING = np.roll(np.eye(4), 1, 0) + np.roll(np.eye(4), -1, 0)
+
+
+def ring(i, j, value, both=False):
+    a = RING.copy()
+    a[i, j] = value
+    if both:
+        a[j, i] = value
+    return a
+
+
+def net(**arguments):
+    return TIGraNet(NET, **({"num_classes": 2} | arguments))
+
+
+def saved(folder, **replaced):
+    """A saved model with some files replaced by others' bytes, or removed."""
+    net().save_pretrained(folder)
+    for name, content in replaced.items():
+        file = folder / {"config": "config.json", "weights": "model.safetensors"}[name]
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return TIGraNet.from_pretrained(folder)
+
+
+def whole_weights(folder, **arguments):
+    net(**arguments).save_pretrained(folder / "other")
+    return (folder / "other" / "model.safetensors").read_bytes()
+
+
+WRONG = {
+    # graphs
+    "grid without rows": (lambda _: GridLaplacian(0, 5), "at least one row and one column, got 0 x 5"),
+    "grid of one pixel": (lambda _: GridLaplacian(1, 1), "a 1 x 1 grid is one isolated node"),
+    "six neighbours": (lambda _: GridLaplacian(4, 4, 6), "neighbours is 4 or 8, got 6"),
+    "unknown boundary": (lambda _: GridLaplacian(4, 4, boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
+    "negative diagonal": (lambda _: GridLaplacian(4, 4, diagonal=-1.0), "positive edge weight, got -1.0"),
+    "asymmetric": (
+        lambda _: SparseLaplacian(ring(0, 1, 2.0)),
+        "a_ij = a_ji, got a_ij - a_ji of 1 at (0, 1), -1 at (1, 0)",
+    ),
+    "negative weight": (lambda _: SparseLaplacian(ring(0, 1, -2.0, both=True)), "not negative, got -2 at (0, 1)"),
+    "NaN weight": (lambda _: SparseLaplacian(ring(0, 1, np.nan, both=True)), "finite, got nan at (0, 1)"),
+    "infinite weight": (lambda _: SparseLaplacian(ring(2, 3, np.inf, both=True)), "finite, got inf at (2, 3)"),
+    "self-loop": (
+        lambda _: SparseLaplacian(ring(1, 1, 1.0)),
+        "joins a node to itself, got 1 at (1, 1): set the diagonal",
+    ),
+    "isolated node": (lambda _: SparseLaplacian(np.pad(RING, (0, 1))), "1 isolated, first [4]: leave them out"),
+    "no edges at all": (lambda _: SparseLaplacian(np.zeros((3, 3))), "3 isolated"),
+    "no nodes": (lambda _: SparseLaplacian(np.zeros((0, 0))), "square and not empty, got shape (0, 0)"),
+    "not square": (lambda _: SparseLaplacian(np.zeros((3, 4))), "square and not empty, got shape (3, 4)"),
+    "edges in one direction": (
+        lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 1, 2], [1, 2, 0]])),
+        "give each edge in both directions",
+    ),
+    "edges of wrong shape": (
+        lambda _: SparseLaplacian.from_edges(torch.zeros(3, 2, dtype=torch.int64)),
+        "in shape (2, edges), got torch.int64 (3, 2)",
+    ),
+    "edges beyond the last node": (
+        lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 7], [7, 0]]), num_nodes=4),
+        "node numbers are 0 to 3, got 0 to 7",
+    ),
+    "no edges given": (
+        lambda _: SparseLaplacian.from_edges(torch.zeros(2, 0, dtype=torch.int64)),
+        "a graph has at least one edge",
+    ),
+    "a weight too few": (
+        lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]]), torch.ones(1)),
+        "one weight an edge: wanted shape (2,), got (1,)",
+    ),
+    "empty mask": (lambda _: SparseLaplacian.from_mask(torch.zeros(3, 3, dtype=torch.bool)), "got an empty one"),
+    "mask of numbers": (lambda _: SparseLaplacian.from_mask(torch.ones(3, 3)), "a mask is bool (height, width), got"),
+    "mask with a lone pixel": (
+        lambda _: SparseLaplacian.from_mask(torch.tensor([[1, 1, 0, 1]], dtype=torch.bool)),
+        "1 isolated, first [2]",
+    ),
+    "signal of wrong length": (
+        lambda _: GridLaplacian(4, 4)(torch.rand(2, 15)),
+        "16 values in its last axis, got shape (2, 15)",
+    ),
+    "signal of whole numbers": (lambda _: GridLaplacian(2, 2)(torch.arange(4)), "floating point, got torch.int64"),
+    # layers
+    "convolution of other maps": (
+        lambda _: SpectralConv(3, 4, 2)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
+        "reads signals (batch, 3, nodes), got shape (1, 2, 16)",
+    ),
+    "pooling of nothing": (lambda _: DynamicPool(0), "num_active is at least 1, got 0"),
+    "pooling by an unknown rule": (lambda _: DynamicPool(3, "drop"), "ties is 'keep' or 'strict', got 'drop'"),
+    "negative order": (lambda _: Statistics(-1), "order is at least 0, got -1"),
+    # architectures (more in test_architecture.py)
+    "layer with a number missing": (
+        lambda _: Architecture.parse("SC[10]-DP[3]"),
+        "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'",
+    ),
+    "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor an architecture"),
+    "no statistics": (lambda _: TIGraNet("SC[3,3]-FC[9]", 3), "then one S, then FC layers, got 'SC[3,3]-FC[9]'"),
+    # networks
+    "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps are at least 1, got 0 and 1"),
+    "unknown start": (lambda _: net(init="xavier"), "init is 'default' or 'paper', got 'xavier'"),
+    "network on an unknown boundary": (lambda _: net(boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
+    "image without a batch": (lambda _: net()(torch.rand(1, 8, 8)), "(batch, 1, height, width), got shape (1, 8, 8)"),
+    "image of three channels": (
+        lambda _: net()(torch.rand(2, 3, 8, 8)),
+        "(batch, 1, height, width), got shape (2, 3, 8, 8)",
+    ),
+    "image of bytes": (
+        lambda _: net()(torch.zeros(1, 1, 8, 8, dtype=torch.uint8)),
+        "floating point in [0, 1], got torch.uint8: convert them with .float() / 255",
+    ),
+    "image of one pixel": (lambda _: net()(torch.rand(1, 1, 1, 1)), "a 1 x 1 grid is one isolated node"),
+    "image where a signal is due": (
+        lambda _: net()(torch.rand(1, 1, 4, 4), GridLaplacian(4, 4)),
+        "(batch, 1, nodes), got shape (1, 1, 4, 4)",
+    ),
+    "signal on another graph": (
+        lambda _: net()(torch.rand(1, 1, 15), GridLaplacian(4, 4)),
+        "16 values in its last axis",
+    ),
+    # files
+    "no such folder": (lambda tmp: TIGraNet.from_pretrained(tmp / "none"), "there is none at"),
+    "a file for a folder": (
+        lambda tmp: TIGraNet.from_pretrained(__file__),
+        "a saved model is a folder with config.json",
+    ),
+    "a name with no owner": (lambda tmp: TIGraNet.from_pretrained("oriented"), "there is none at 'oriented'"),
+    "no configuration": (lambda tmp: saved(tmp, config=None), "has no config.json"),
+    "no weights": (lambda tmp: saved(tmp, weights=None), "has no model.safetensors"),
+    "configuration cut short": (lambda tmp: saved(tmp, config=b'{"architecture": "SC['), "config.json' is not JSON"),
+    "configuration of another library": (
+        lambda tmp: saved(tmp, config={"hidden_size": 768, "num_classes": 2, "architecture": NET}),
+        "is not a configuration of TIGraNet: unknown ['hidden_size']",
+    ),
+    "configuration without classes": (lambda tmp: saved(tmp, config={"architecture": NET}), "missing ['num_classes']"),
+    "weights cut short": (lambda tmp: saved(tmp, weights=whole_weights(tmp)[:-100]), "is not a whole safetensors file"),
+    "empty weights": (lambda tmp: saved(tmp, weights=b""), "is not a whole safetensors file"),
+    "weights of another network": (
+        lambda tmp: saved(tmp, weights=whole_weights(tmp, num_classes=5)),
+        "is not the configuration that model.safetensors was saved with",
+    ),
+    # training
+    "NaN in the images": (
+        lambda _: fit(net(), *[Labelled(torch.full((4, 1, 8, 8), torch.nan), torch.zeros(4).long())] * 2, Recipe()),
+        "the training images hold NaN or infinity",
+    ),
+    "no epochs": (lambda _: Recipe(epochs=0), "epochs is at least 1, got 0"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_it_gets_its_message(case, tmp_path, as_a_user):
+    do, message = WRONG[case]
+    with pytest.raises((ValueError, TypeError, OSError), match=re.escape(message)):
+        do(tmp_path)
+
+
+def test_the_table_is_long_enough():
+    assert len(WRONG) >= 25
