@@ -88,6 +88,10 @@ WRONG = {
     ),
     "empty mask": (lambda _: SparseLaplacian.from_mask(torch.zeros(3, 3, dtype=torch.bool)), "got an empty one"),
     "mask of numbers": (lambda _: SparseLaplacian.from_mask(torch.ones(3, 3)), "a mask is bool (height, width), got"),
+    "mask of six neighbours": (
+        lambda _: SparseLaplacian.from_mask(torch.ones(3, 3, dtype=torch.bool), neighbours=6),
+        "neighbours is 4 or 8, got 6",
+    ),
     "mask with a lone pixel": (
         lambda _: SparseLaplacian.from_mask(torch.tensor([[1, 1, 0, 1]], dtype=torch.bool)),
         "1 isolated, first [2]",

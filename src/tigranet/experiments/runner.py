@@ -1,5 +1,6 @@
 """Train a network on a data set and measure it."""
 
+import platform
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import torch
 from rich.console import Console
 
+from tigranet import __version__
 from tigranet.architecture import Architecture
 from tigranet.data.named import DataSet
 from tigranet.evaluation.accuracy import Accuracy, accuracy, rotated_accuracy
@@ -31,8 +33,11 @@ class Measured:
     rotated: Accuracy
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, with the library's versions."""
-        return asdict(self) | {"rotated": self.rotated._asdict(), "torch": torch.__version__}
+        """Plain values, with what they were measured by."""
+        versions = {"tigranet": __version__, "torch": torch.__version__, "python": platform.python_version()}
+        gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+        machine = {"cpu": platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}
+        return asdict(self) | {"rotated": self.rotated._asdict(), "versions": versions, "machine": machine}
 
 
 def run(

@@ -51,12 +51,9 @@ class GridLaplacian(Laplacian):
             raise ValueError(
                 "a 1 x 1 grid is one isolated node, which has no normalized Laplacian: use at least 2 pixels"
             )
-        if neighbours not in (4, 8):
-            raise ValueError(f"neighbours is 4 or 8, got {neighbours!r}")
+        check_neighbourhood(neighbours, diagonal)
         if boundary not in ("free", "torus"):
             raise ValueError(f"boundary is 'free' or 'torus', got {boundary!r}")
-        if not (math.isfinite(diagonal) and diagonal > 0):
-            raise ValueError(f"diagonal is a positive edge weight, got {diagonal}: for none at all use neighbours=4")
         self.height, self.width = height, width
         self.neighbours, self.boundary, self.diagonal = neighbours, boundary, diagonal
         self._wrap_rows = boundary == "torus" and height > 2
@@ -97,3 +94,11 @@ class GridLaplacian(Laplacian):
         diagonal = "" if self.diagonal == 1 else f", diagonal={self.diagonal:g}"
         choices = f"neighbours={self.neighbours}, boundary={self.boundary!r}{diagonal}"
         return f"GridLaplacian({self.height}, {self.width}, {choices})"
+
+
+def check_neighbourhood(neighbours: int, diagonal: float) -> None:
+    """Say what is wrong with how pixels are joined, if anything is."""
+    if neighbours not in (4, 8):
+        raise ValueError(f"neighbours is 4 or 8, got {neighbours!r}")
+    if not (math.isfinite(diagonal) and diagonal > 0):
+        raise ValueError(f"diagonal is a positive edge weight, got {diagonal}: for none at all use neighbours=4")

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tigranet.graphs.grid import Neighbours
+from tigranet.graphs.grid import Neighbours, check_neighbourhood
 from tigranet.graphs.laplacian import Laplacian
 
 
@@ -57,14 +57,14 @@ class SparseLaplacian(Laplacian):
         >>> SparseLaplacian.from_edges(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
         SparseLaplacian(num_nodes=3, num_edges=2)
         """
-        edge_index = torch.as_tensor(edge_index)
+        edge_index = torch.as_tensor(edge_index).cpu()
         if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
             raise ValueError(
                 f"edge_index holds node numbers in shape (2, edges), got {edge_index.dtype} {tuple(edge_index.shape)}"
             )
         if edge_index.shape[1] == 0:
             raise ValueError("a graph has at least one edge, got an empty edge_index")
-        weights = torch.ones(edge_index.shape[1]) if weights is None else torch.as_tensor(weights)
+        weights = torch.ones(edge_index.shape[1]) if weights is None else torch.as_tensor(weights).cpu()
         if weights.shape != edge_index.shape[1:]:
             raise ValueError(f"one weight an edge: wanted shape ({edge_index.shape[1]},), got {tuple(weights.shape)}")
         nodes = int(edge_index.max()) + 1 if num_nodes is None else num_nodes
@@ -84,7 +84,8 @@ class SparseLaplacian(Laplacian):
         >>> SparseLaplacian.from_mask(torch.tensor([[True, True], [True, False]]))
         SparseLaplacian(num_nodes=3, num_edges=3)
         """
-        mask = torch.as_tensor(mask)
+        mask = torch.as_tensor(mask).cpu()
+        check_neighbourhood(neighbours, diagonal)
         if mask.ndim != 2 or mask.dtype != torch.bool:
             raise ValueError(f"a mask is bool (height, width), got {mask.dtype} {tuple(mask.shape)}")
         if not mask.any():
@@ -112,7 +113,8 @@ class SparseLaplacian(Laplacian):
 
 
 def _coo(edge_index: Tensor, weights: Tensor, nodes: int) -> Tensor:
-    return torch.sparse_coo_tensor(edge_index, weights.double(), (nodes, nodes), check_invariants=True).coalesce()
+    with torch.sparse.check_sparse_tensor_invariants():
+        return torch.sparse_coo_tensor(edge_index, weights.double(), (nodes, nodes)).coalesce()
 
 
 def _as_coo(adjacency: Any) -> Tensor:
@@ -123,11 +125,14 @@ def _as_coo(adjacency: Any) -> Tensor:
         raise ValueError(f"an adjacency matrix is square and not empty, got shape {tuple(matrix.shape)}")
     if scipy:
         indices = torch.stack([torch.as_tensor(matrix.row).long(), torch.as_tensor(matrix.col).long()])
-        a = _coo(indices, torch.as_tensor(matrix.data), matrix.shape[0])
+        values = torch.as_tensor(matrix.data)
+    elif matrix.layout == torch.strided:
+        indices = matrix.nonzero().T
+        values = matrix[tuple(indices)]
     else:
-        a = matrix.to_sparse_coo().coalesce()
-    stored = a.values() != 0
-    return _coo(a.indices()[:, stored], a.values()[stored], a.shape[0])
+        matrix = matrix.to_sparse_coo().coalesce()
+        indices, values = matrix.indices(), matrix.values()
+    return _coo(indices[:, values != 0], values[values != 0], matrix.shape[0])
 
 
 def _list(a: Tensor, bad: Tensor) -> str:

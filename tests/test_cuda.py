@@ -1,0 +1,54 @@
+"""What follows the device: run on a machine with a GPU."""
+
+import copy
+
+import pytest
+import torch
+
+from oracles import blank_with_patch, random_graph
+from tigranet import GridLaplacian, SparseLaplacian, TIGraNet
+from tigranet.testing import SQUARE, invariance_error, torus_shift
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+
+
+@pytest.mark.parametrize(
+    "graph", [GridLaplacian(6, 7), GridLaplacian(6, 7, boundary="torus"), SparseLaplacian(random_graph())]
+)
+def test_a_graph_answers_where_the_signal_is(graph):
+    y = torch.rand(2, 3, graph.num_nodes, dtype=torch.float64)
+    answer = graph(y.cuda())
+    assert answer.is_cuda
+    torch.testing.assert_close(answer.cpu(), graph(y), rtol=0, atol=1e-14)
+
+
+def test_edges_and_masks_may_be_on_the_device():
+    mask = torch.ones(3, 4, dtype=torch.bool, device="cuda")
+    assert SparseLaplacian.from_mask(mask).num_nodes == 12
+    assert SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]], device="cuda")).num_nodes == 2
+
+
+@pytest.mark.parametrize("preset", ["paper-small", "paper"])
+def test_a_network_gives_the_answer_of_the_cpu(preset):
+    net = TIGraNet(preset, num_classes=3).double().eval()
+    images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
+    there = copy.deepcopy(net).cuda()
+    torch.testing.assert_close(there(images.cuda()).cpu(), net(images), rtol=1e-9, atol=1e-9)
+    for mine, other in zip(net.maps(images), there.maps(images.cuda()), strict=True):
+        assert mine.active is None or torch.equal(mine.active, other.active.cpu())
+
+
+@pytest.mark.parametrize("preset", ["paper-small", "paper"])
+def test_the_symmetries_hold_there_too(preset):
+    images = torch.cat([torch.rand(20, 1, 26, 26), blank_with_patch(26, count=20)]).cuda()
+    for boundary in ("free", "torus"):
+        net = TIGraNet(preset, num_classes=3, boundary=boundary).eval().cuda()
+        transforms = [*SQUARE.values(), *([torus_shift(5, 9)] if boundary == "torus" else [])]
+        assert max(invariance_error(net, images, transform) for transform in transforms) < 1e-4
+
+
+def test_it_trains_there_and_under_autocast():
+    net = TIGraNet("paper-small", num_classes=3).cuda()
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        net(torch.rand(4, 1, 28, 28, device="cuda")).sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
