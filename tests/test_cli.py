@@ -34,7 +34,7 @@ def test_json_is_all_that_is_printed(monkeypatch, capsys, tmp_path):
     result = json.loads(out)
     assert result["boundary"] == "torus"
     assert result["recipe"]["jitter"] == 0
-    assert 0 <= result["rotated"]["mean"] <= 100
+    assert 0 <= result["moved"]["mean"] <= 100
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,50 @@ def test_a_file_in_the_way_is_found_before_training(monkeypatch, capsys, tmp_pat
     assert code == 1
     assert "a model is saved to a folder, got the file" in err
     assert (tmp_path / "m").read_text() == "precious"
+
+
+def test_a_folder_that_cannot_be_made_is_found_before_training(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    code, _, err = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "file" / "m"))
+    assert code == 1
+    assert "is not a folder that you may write to" in err
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_too(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_: [][0])
+    code, _, err = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"))
+    assert code == 1
+    assert err.splitlines()[-1] == "tigranet: IndexError: list index out of range"
+
+
+def test_data_list_shows_what_is_there(monkeypatch, capsys, tmp_path):
+    _, out, _ = tigranet(monkeypatch, capsys, "data", "list", "--data-dir", str(tmp_path), "--json")
+    there = {name: entry["there"] for name, entry in json.loads(out).items()}
+    assert there["mnist-012"]
+    assert not there["mnist-rot"]
+    _, out, _ = tigranet(monkeypatch, capsys, "data", "list", "--data-dir", str(tmp_path))
+    assert "mnist-rot-mini" in out
+    assert "eth80" in out
+
+
+def test_a_set_whose_files_are_missing_names_them_and_the_command(monkeypatch, capsys, tmp_path):
+    code, _, err = tigranet(
+        monkeypatch, capsys, "train", "mnist-rot", "--data-dir", str(tmp_path), "-o", str(tmp_path / "m")
+    )
+    assert code == 1
+    assert f"there is no MNIST in '{tmp_path}'" in err
+    assert f"'tigranet data fetch --data-dir {tmp_path}' downloads it" in err
+
+
+def test_data_check_finds_bad_files(monkeypatch, capsys, tmp_path):
+    code, out, _ = tigranet(monkeypatch, capsys, "data", "check", "--data-dir", str(tmp_path))
+    assert code in (0, None)
+    assert "not there" in out
+    (tmp_path / "mnist.npz").write_bytes(b"PK nothing of the kind")
+    code, out, err = tigranet(monkeypatch, capsys, "data", "check", "--data-dir", str(tmp_path), "--json")
+    assert code == 1
+    assert json.loads(out)["MNIST"].startswith("bad: ")
+    assert "delete those files" in err
 
 
 def test_debug_shows_the_traceback(monkeypatch, tmp_path):

@@ -25,8 +25,12 @@ def room(module: str) -> str:
 def imported(path: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names.add(node.module)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            if node.module == "tigranet":
+                names |= {f"tigranet.{alias.name}" for alias in node.names if alias.name != "__version__"}
+            elif node.module:
+                names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names

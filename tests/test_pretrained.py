@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from tigranet import TIGraNet
 
@@ -74,7 +75,6 @@ def test_a_failure_while_saving_leaves_the_old_model(saved, trained, monkeypatch
     with pytest.raises(OSError, match="No space left"):
         TIGraNet("paper", num_classes=9).save_pretrained(saved)
     assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
-    assert [file.name for file in saved.parent.iterdir()] == ["model"]
 
 
 def test_a_failure_while_saving_leaves_no_new_folder(tmp_path, monkeypatch):
@@ -91,6 +91,36 @@ def test_weights_beside_another_configuration_are_refused(saved):
     (saved / "config.json").write_text(json.dumps(config | {"boundary": "torus"}))
     with pytest.raises(ValueError, match=r"is not the configuration that model\.safetensors was saved with"):
         TIGraNet.from_pretrained(saved)
+
+
+def test_how_the_configuration_is_laid_out_does_not_matter(saved, trained):
+    config = json.loads((saved / "config.json").read_text())
+    (saved / "config.json").write_text(json.dumps(dict(reversed(config.items()))))
+    assert torch.equal(TIGraNet.from_pretrained(saved)(IMAGES), trained(IMAGES))
+
+
+def test_a_folder_may_be_a_link_and_end_in_a_slash(trained, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    trained.save_pretrained(tmp_path / "link")
+    assert torch.equal(TIGraNet.from_pretrained(f"{tmp_path}/link/")(IMAGES), trained(IMAGES))
+
+
+def test_a_model_comes_from_the_hub(saved, trained, monkeypatch):
+    for module in ("huggingface_hub.hub_mixin", "tigranet.pretrained"):
+        monkeypatch.setattr(f"{module}.hf_hub_download", lambda repo_id, filename, **_: str(saved / filename))
+    assert torch.equal(TIGraNet.from_pretrained("somebody/digits")(IMAGES), trained(IMAGES))
+
+
+def test_a_model_that_is_not_on_the_hub_is_one_line(monkeypatch):
+    def offline(*_, **__):
+        raise LocalEntryNotFoundError("cannot reach the Hub\nand much more")
+
+    monkeypatch.setattr("huggingface_hub.hub_mixin.hf_hub_download", offline)
+    with pytest.raises(
+        FileNotFoundError, match="is neither a folder nor a model found on the Hub: cannot reach the Hub$"
+    ):
+        TIGraNet.from_pretrained("somebody/digits")
 
 
 def test_a_file_is_not_overwritten(tmp_path):

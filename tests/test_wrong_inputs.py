@@ -66,8 +66,9 @@ WRONG = {
     "no edges at all": (lambda _: SparseLaplacian(np.zeros((3, 3))), "3 isolated"),
     "no nodes": (lambda _: SparseLaplacian(np.zeros((0, 0))), "square and not empty, got shape (0, 0)"),
     "not square": (lambda _: SparseLaplacian(np.zeros((3, 4))), "square and not empty, got shape (3, 4)"),
+    "upper triangle": (lambda _: SparseLaplacian(np.triu(RING)), "a_ij = a_ji, got a_ij - a_ji of 1 at (0, 1)"),
     "edges in one direction": (
-        lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 1, 2], [1, 2, 0]])),
+        lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 2]])),
         "give each edge in both directions",
     ),
     "edges of wrong shape": (
@@ -100,11 +101,23 @@ WRONG = {
         lambda _: GridLaplacian(4, 4)(torch.rand(2, 15)),
         "16 values in its last axis, got shape (2, 15)",
     ),
-    "signal of whole numbers": (lambda _: GridLaplacian(2, 2)(torch.arange(4)), "floating point, got torch.int64"),
+    "signal of whole numbers": (lambda _: GridLaplacian(2, 2)(torch.arange(4)), "float32 or float64, got torch.int64"),
+    "signal in half precision": (
+        lambda _: GridLaplacian(2, 2)(torch.rand(4).bfloat16()),
+        "float32 or float64, got torch.bfloat16: convert it with .float(), or leave half precision to autocast",
+    ),
     # layers
     "convolution of other maps": (
         lambda _: SpectralConv(3, 4, 2)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
         "reads signals (batch, 3, nodes), got shape (1, 2, 16)",
+    ),
+    "convolution of no maps": (lambda _: SpectralConv(0, 4, 2), "in_maps is at least 1, got 0"),
+    "no filters": (lambda _: SpectralConv(1, 0, 2), "got 0 of degree 2 over 2.0"),
+    "no span": (lambda _: SpectralConv(1, 3, 2, span=0.0), "over a span in (0, 2], got 3 of degree 2 over 0.0"),
+    "pooling of a flat signal": (lambda _: DynamicPool(3)(torch.rand(2, 9)), "(batch, maps, nodes), got shape (2, 9)"),
+    "statistics of other active nodes": (
+        lambda _: Statistics(2)(torch.rand(1, 2, 9), GridLaplacian(3, 3), torch.ones(1, 1, 9, dtype=torch.bool)),
+        "got shape (1, 2, 9) with active nodes (1, 1, 9)",
     ),
     "pooling of nothing": (lambda _: DynamicPool(0), "num_active is at least 1, got 0"),
     "pooling by an unknown rule": (lambda _: DynamicPool(3, "drop"), "ties is 'keep' or 'strict', got 'drop'"),
@@ -115,7 +128,10 @@ WRONG = {
         "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'",
     ),
     "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor an architecture"),
-    "no statistics": (lambda _: TIGraNet("SC[3,3]-FC[9]", 3), "then one S, then FC layers, got 'SC[3,3]-FC[9]'"),
+    "no statistics": (
+        lambda _: TIGraNet("SC[3,3]-FC[9]", 3),
+        "wanted SC or DP or S in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
+    ),
     # networks
     "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps are at least 1, got 0 and 1"),
     "unknown start": (lambda _: net(init="xavier"), "init is 'default' or 'paper', got 'xavier'"),
@@ -128,6 +144,14 @@ WRONG = {
     "image of bytes": (
         lambda _: net()(torch.zeros(1, 1, 8, 8, dtype=torch.uint8)),
         "floating point in [0, 1], got torch.uint8: convert them with .float() / 255",
+    ),
+    "image in another precision": (
+        lambda _: net()(torch.rand(1, 1, 8, 8).double()),
+        "this network computes in torch.float32, got images in torch.float64",
+    ),
+    "unknown rule for ties": (
+        lambda _: TIGraNet("SC[1,1]-S[1]", 2, ties="drop"),
+        "ties is 'keep' or 'strict', got 'drop'",
     ),
     "image of one pixel": (lambda _: net()(torch.rand(1, 1, 1, 1)), "a 1 x 1 grid is one isolated node"),
     "image where a signal is due": (
@@ -145,6 +169,15 @@ WRONG = {
         "a saved model is a folder with config.json",
     ),
     "a name with no owner": (lambda tmp: TIGraNet.from_pretrained("oriented"), "there is none at 'oriented'"),
+    "no such folder, with a slash": (lambda tmp: TIGraNet.from_pretrained("model-that-is-not/"), "there is none at"),
+    "configuration of no names": (
+        lambda tmp: saved(tmp, config=[1]),
+        "is not a configuration of TIGraNet: it holds no names",
+    ),
+    "configuration of wrong types": (
+        lambda tmp: saved(tmp, config={"architecture": 5, "num_classes": "2"}),
+        "is not a configuration of TIGraNet",
+    ),
     "no configuration": (lambda tmp: saved(tmp, config=None), "has no config.json"),
     "no weights": (lambda tmp: saved(tmp, weights=None), "has no model.safetensors"),
     "configuration cut short": (lambda tmp: saved(tmp, config=b'{"architecture": "SC['), "config.json' is not JSON"),
@@ -161,7 +194,9 @@ WRONG = {
     ),
     # training
     "NaN in the images": (
-        lambda _: fit(net(), *[Labelled(torch.full((4, 1, 8, 8), torch.nan), torch.zeros(4).long())] * 2, Recipe()),
+        lambda _: fit(
+            net(), *[Labelled(torch.full((4, 1, 8, 8), torch.nan), torch.zeros(4).long())] * 2, Recipe(epochs=1)
+        ),
         "the training images hold NaN or infinity",
     ),
     "no epochs": (lambda _: Recipe(epochs=0), "epochs is at least 1, got 0"),
@@ -173,6 +208,7 @@ def test_it_gets_its_message(case, tmp_path, as_a_user):
     do, message = WRONG[case]
     with pytest.raises((ValueError, TypeError, OSError), match=re.escape(message)):
         do(tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".") or path.suffix == ".tmp"]
 
 
 def test_the_table_is_long_enough():

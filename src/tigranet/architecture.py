@@ -77,12 +77,18 @@ class Architecture:
     'SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]'
     """
 
+    ORDER: ClassVar = "an architecture is SC and DP layers, SC first, then one S, then FC layers"
     layers: tuple[Layer, ...]
 
     def __post_init__(self) -> None:
-        order = [type(layer).__name__ for layer in self.layers]
-        if not re.fullmatch(r"SC (SC |DP )*S (FC )*", "".join(f"{name} " for name in order)):
-            raise ValueError(f"an architecture is SC and DP layers, SC first, then one S, then FC layers, got '{self}'")
+        allowed: tuple[type[Layer], ...] = (SC,)
+        for number, layer in enumerate(self.layers, start=1):
+            if not isinstance(layer, allowed):
+                wanted = " or ".join(kind.__name__ for kind in allowed)
+                raise ValueError(f"wanted {wanted} in layer {number} ('{layer}') of '{self}': {self.ORDER}")
+            allowed = (FC,) if isinstance(layer, S | FC) else (SC, DP, S)
+        if SC in allowed:
+            raise ValueError(f"wanted S after the last layer of '{self}': {self.ORDER}")
 
     @classmethod
     def parse(cls, text: str) -> "Architecture":
@@ -102,10 +108,8 @@ def _parse_layer(token: str, number: int, text: str) -> Layer:
         if "[" not in text:
             near = get_close_matches(text, PRESETS, n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(PRESETS)}"
-            raise ValueError(
-                f"'{text}' is neither a preset nor an architecture such as '{PRESETS['paper-small']}': {hint}"
-            )
-        raise ValueError(f"a layer is written NAME[number,...], got {where}")
+            raise ValueError(f"'{text}' is neither a preset nor layers such as '{PRESETS['paper-small']}': {hint}")
+        raise ValueError(f"a layer is written NAME[number,...], which it is not {where}")
     name, inside = match.groups()
     if name not in KINDS:
         raise ValueError(f"no layer is called '{name}' {where}: there are {', '.join(KINDS)}")

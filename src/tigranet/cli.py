@@ -1,14 +1,16 @@
 """The ``tigranet`` command: parses, calls, prints."""
 
 import json
+import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
+
+from tigranet.graphs.grid import Boundary
 
 if TYPE_CHECKING:
     from tigranet.data import DataSet
@@ -20,75 +22,126 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+data_app = typer.Typer(help="The named data sets and where they come from.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
 
-
-class Boundary(StrEnum):
-    """The names of GridLaplacian's boundaries."""
-
-    free = "free"
-    torus = "torus"
-
-
-@app.callback()
-def _tigranet() -> None:
-    pass  # makes `train` a command of its own while it is the only one
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="The folder with the data; else TIGRANET_DATA, else the user's cache.")
+]
 
 
 @app.command(epilog="Example: tigranet train mnist-012 -o model/")
 def train(
-    data: Annotated[str, typer.Argument(help="The name of a data set: mnist-012.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder that the model is saved to.")] = Path(
-        "model"
-    ),
+    data: Annotated[str, typer.Argument(help="The name of a data set: 'tigranet data list' shows them.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the model to.")] = Path("model"),
     architecture: Annotated[
-        str, typer.Option(help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.")
-    ] = "paper-small",
-    boundary: Annotated[
-        Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")
-    ] = Boundary.free,
-    epochs: Annotated[int, typer.Option(help="Passes over the training images.")] = 120,
+        str | None, typer.Option(help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.  [default: as in the paper]")
+    ] = None,
+    boundary: Annotated[Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")] = "free",
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the training images.  [default: fewer for more images]")
+    ] = None,
     jitter: Annotated[bool, typer.Option(help="Shift each training image by up to half a pixel.")] = True,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    seed: Annotated[int, typer.Option(help="Draws the images, the starting weights, the batches, the angles.")] = 0,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    debug: Debug = False,
 ) -> None:
-    """Train on upright images, measure at every angle, save the model."""
+    """Train on upright images, measure on moved ones, save the model."""
+    from tigranet.architecture import Architecture
     from tigranet.data import load
-    from tigranet.experiments.paper import TABLE_2
+    from tigranet.experiments.paper import REPORTED, Reported
     from tigranet.experiments.runner import run
     from tigranet.training import Recipe
 
     console = Console(stderr=True, highlight=False)
-    if output.exists() and not output.is_dir():
-        raise NotADirectoryError(f"a model is saved to a folder, got the file '{output}'")
-    recipe = Recipe(epochs=epochs, jitter=0.5 if jitter else 0.0, seed=seed)
-    data_set = load(data, seed)
-    console.print(f"{data_set.name}: {len(data_set.train.labels)} upright training images, never rotated")
+    data_set = load(data, seed, data_dir)
+    images = len(data_set.train.labels)
+    layers = Architecture.parse(architecture or ("paper-small" if images <= 500 else "paper"))
+    chosen = {"seed": seed} | ({} if epochs is None else {"epochs": epochs}) | ({} if jitter else {"jitter": 0.0})
+    recipe = Recipe.for_images(images, **chosen)
+    _check_writable(output)
+    console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
-    module, measured = run(data_set, architecture, recipe, boundary.value, console)
+    module, measured = run(data_set, layers, recipe, boundary, console)
     module.save_pretrained(output)
     picture = _draw(output / "rotated.png", module, data_set, console)
     if as_json:
         print(json.dumps(measured.to_json() | {"model": str(output)}))
         return
-    table = Table("accuracy, %", Column("measured", justify="right"))
-    rows = [
-        ["training images", f"{measured.train:.1f}"],
-        ["validation images", f"{measured.validation:.1f}"],
-        ["test images, upright", f"{measured.test:.1f}"],
-        ["test images, rotated", str(measured.rotated)],
-    ]
-    if data == "mnist-012" and architecture == "paper-small":
-        paper = TABLE_2["TIGraNet"]
-        table.add_column("paper, Table 2", justify="right")
-        cells = [f"{paper.train:g}", f"{paper.validation:g}", "-", f"{paper.rotated:g} ± {paper.rotated_std:g}"]
-        rows = [[*row, cell] for row, cell in zip(rows, cells, strict=True)]
-    for row in rows:
-        table.add_row(*row)
-    print(f"{measured.architecture}, {measured.parameters:,} parameters")
+    paper = REPORTED.get((data_set.name, str(layers)), Reported("no table"))
+    table = Table("accuracy, %", "measured", f"paper, {paper.table}")
+    table.add_row("training images", f"{measured.train:.1f}", paper.train)
+    table.add_row("validation images", f"{measured.validation:.1f}", paper.validation)
+    table.add_row("test images, upright", f"{measured.test:.1f}", paper.test)
+    if data_set.moved.turned or data_set.moved.shifted:
+        table.add_row(f"test images, {measured.how}", str(measured.moved), paper.moved)
+    if data_set.moved.turned:
+        table.add_row("same, pixels not interpolated", str(measured.nearest), "-")
+    print(f"{measured.architecture}, {measured.parameters:,} parameters, trained in {measured.seconds:.0f} s")
     Console().print(table)
-    print(f"rotated: mean ± standard deviation of 10 draws of random angles; trained in {measured.seconds:.0f} s")
+    if measured.moved.draws > 1:
+        print(f"{measured.how}: mean ± standard deviation of {measured.moved.draws} random draws")
     print(f"saved to {output}" + (f", with a picture: {picture}" if picture else ""))
+
+
+@data_app.command("list", epilog="Example: tigranet data list")
+def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
+    """The named data sets, and which of them can be loaded now."""
+    from tigranet.data import NAMED, data_folder
+
+    folder = data_folder(data_dir)
+    there = {name: named.source.there(folder) for name, named in NAMED.items()}
+    if as_json:
+        print(json.dumps({name: {"about": NAMED[name].about, "there": is_there} for name, is_there in there.items()}))
+        return
+    table = Table("name", "what it is", "source", "there")
+    for name, named in NAMED.items():
+        table.add_row(name, named.about, named.source.name, "yes" if there[name] else "no")
+    Console().print(table)
+    print(f"data folder: {folder}")
+
+
+@data_app.command(epilog="Example: tigranet data fetch --data-dir data/")
+def fetch(data_dir: DataDir = None, debug: Debug = False) -> None:
+    """Download MNIST from its public mirrors; what is there already is kept."""
+    from tigranet.data import data_folder
+    from tigranet.data.fetch import fetch_mnist
+
+    folder = data_folder(data_dir)
+    for path in fetch_mnist(folder, Console(stderr=True, highlight=False)):
+        print(path)
+
+
+@data_app.command(epilog="Example: tigranet data check --data-dir data/")
+def check(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
+    """Load every source in the data folder and verify what it holds."""
+    from tigranet.data import data_folder
+    from tigranet.data.named import check_sources
+
+    folder = data_folder(data_dir)
+    found = check_sources(folder)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        table = Table("source", "verdict")
+        for source, verdict in found.items():
+            table.add_row(source, verdict)
+        Console().print(table)
+        print(f"data folder: {folder}")
+    if any(verdict.startswith("bad") for verdict in found.values()):
+        raise ValueError("some data are bad: delete those files and fetch them again")
+
+
+def _check_writable(folder: Path) -> None:
+    """Before an hour's work, not after it."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"a model is saved to a folder, got the file '{folder}'")
+    parent = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise PermissionError(f"'{folder}' cannot be written: '{parent}' is not a folder that you may write to")
 
 
 def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console) -> Path | None:
@@ -105,10 +158,9 @@ def main() -> None:
     """Run the command; an error is one line, a traceback only with --debug."""
     try:
         app()
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
-        if "--debug" in sys.argv:
+    except Exception as error:
+        if "--debug" in sys.argv:  # an option of every command, for its help; needed where no command is left
             raise
-        print(f"tigranet: {error}", file=sys.stderr)
+        kind = "" if isinstance(error, ValueError | TypeError | OSError | ImportError) else f"{type(error).__name__}: "
+        print(f"tigranet: {kind}{error}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)

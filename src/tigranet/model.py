@@ -74,7 +74,7 @@ class TIGraNet(Pretrained, nn.Module):
             raise ValueError(f"num_classes and in_maps are at least 1, got {num_classes} and {in_maps}")
         if init not in ("default", "paper"):
             raise ValueError(f"init is 'default' or 'paper', got {init!r}")
-        GridLaplacian(3, 3, neighbours, boundary)  # says now what is wrong with them, if anything is
+        GridLaplacian(3, 3, neighbours, boundary), DynamicPool(1, ties)  # they say now what is wrong, if anything is
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours = boundary, neighbours
         self._graphs: dict[tuple[int, int], GridLaplacian] = {}
@@ -146,9 +146,9 @@ class TIGraNet(Pretrained, nn.Module):
         if images.ndim != (4 if laplacian is None else 3) or images.shape[1] != self.in_maps:
             raise ValueError(f"this network reads {wanted}, got shape {tuple(images.shape)}")
         if not images.is_floating_point():
-            raise TypeError(
-                f"images are floating point in [0, 1], got {images.dtype}: convert them with .float() / 255"
-            )
+            raise TypeError(f"images are floating point in [0, 1], got {images.dtype}: use .float() / 255")
+        if images.dtype != (dtype := next(self.parameters()).dtype):
+            raise TypeError(f"this network computes in {dtype}, got images in {images.dtype}: convert one to the other")
         return images.flatten(2), laplacian or self._graph(*images.shape[2:])
 
     def _graph(self, height: int, width: int) -> GridLaplacian:

@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import safetensors
 import safetensors.torch
 from huggingface_hub import ModelHubMixin, hf_hub_download
+from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 from torch import nn
 
 T = TypeVar("T", bound="Pretrained")
@@ -28,10 +30,6 @@ A [TIGraNet]({{ paper_url }}) classifier, which does not care how the image is t
 from tigranet import TIGraNet
 net = TIGraNet.from_pretrained("path/to/this/folder")
 ```
-
-```json
-{{ config }}
-```
 """
 
 
@@ -46,57 +44,65 @@ class Pretrained(
     """A mixin for an ``nn.Module`` that keeps its constructor's arguments in ``self.config``: saves it to a
     folder, loads it from one or from the Hugging Face Hub, and pushes it there.
 
-    Beyond what the Hub's own mixin does: nothing is ever unpickled, the weights must fit, and a failure
-    while saving leaves the old files as they were. The weights carry the checksum of their configuration,
-    so a folder in which the two do not belong together is refused.
+    Beyond what the Hub's own mixin does: nothing is ever unpickled, the weights must fit, and no half-written
+    file replaces a good one. The weights carry the checksum of their configuration, so a folder in which
+    the two do not belong together, as after a crash between the two moves, is refused.
     """
 
     config: dict[str, Any]
 
     def save_pretrained(self, save_directory: str | Path, **kwargs: Any) -> str | None:
-        """Write the folder: all files beside it first, then each is moved into place."""
+        """Write the folder: every file whole under another name first, then each is moved into place."""
         target = Path(save_directory)
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(f"a model is saved to a folder, got the file '{target}'")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as staged:
-            answer: str | None = super().save_pretrained(staged, **kwargs)
-            target.mkdir(exist_ok=True)
-            for file in (WEIGHTS, CONFIG):
-                os.replace(Path(staged, file), target / file)
-            if not (target / "README.md").exists():  # a card that somebody wrote stays
-                os.replace(Path(staged, "README.md"), target / "README.md")
+        new = not target.exists()
+        target.mkdir(parents=True, exist_ok=True)
+        kwargs.setdefault("repo_id", target.resolve().name)
+        try:
+            with tempfile.TemporaryDirectory(dir=target, prefix=".saving-") as staged:
+                answer: str | None = super().save_pretrained(staged, **kwargs)
+                for file in (WEIGHTS, CONFIG):
+                    os.replace(Path(staged, file), target / file)
+                if not (target / "README.md").exists():  # a card that somebody wrote stays
+                    os.replace(Path(staged, "README.md"), target / "README.md")
+        except BaseException:
+            if new:
+                target.rmdir()
+            raise
         return answer
 
     def _save_pretrained(self, save_directory: Path) -> None:
         assert isinstance(self, nn.Module)
-        config = json.dumps(self.config, indent=2) + "\n"
-        (save_directory / CONFIG).write_text(config)
+        (save_directory / CONFIG).write_text(json.dumps(self.config, indent=2) + "\n")
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
-        safetensors.torch.save_file(
-            state, save_directory / WEIGHTS, {"format": "pt", "config_sha256": _checksum(config)}
-        )
+        metadata = {"format": "pt", "config_sha256": _checksum(self.config)}
+        safetensors.torch.save_file(state, save_directory / WEIGHTS, metadata)
         (save_directory / WEIGHTS).chmod(
             (save_directory / CONFIG).stat().st_mode
-        )  # safetensors writes for the owner alone
-
-    def generate_model_card(self, *args: Any, **kwargs: Any) -> Any:
-        return super().generate_model_card(*args, config=json.dumps(self.config, indent=2), **kwargs)
+        )  # safetensors lets the owner alone read
 
     @classmethod
     def from_pretrained(cls: type[T], pretrained_model_name_or_path: str | Path, **kwargs: Any) -> T:
         """Load a network, in evaluation mode, from a folder or, by ``owner/name``, from the Hub."""
-        name = str(pretrained_model_name_or_path)
+        name = str(pretrained_model_name_or_path).rstrip("/")
         if Path(name).is_dir():
             for file in (CONFIG, WEIGHTS):
                 if not Path(name, file).is_file():
                     raise FileNotFoundError(f"a saved model has {CONFIG} and {WEIGHTS}, '{name}' has no {file}")
-        elif Path(name).exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
+            try:
+                config = json.loads(Path(name, CONFIG).read_text())
+            except ValueError as error:
+                raise ValueError(f"'{name}/{CONFIG}' is not JSON: {error}") from None
+            if not isinstance(config, dict):
+                raise ValueError(f"'{name}/{CONFIG}' is not a configuration of {cls.__name__}: it holds no names")
+        elif Path(name).exists() or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name):
             raise FileNotFoundError(f"a saved model is a folder with {CONFIG} and {WEIGHTS}, there is none at '{name}'")
         try:
             return super().from_pretrained(name, **kwargs)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"'{name}/{CONFIG}' is not JSON: {error}") from None
+        except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise FileNotFoundError(f"'{name}' is neither a folder nor a model found on the Hub: {reason}") from None
 
     @classmethod
     def _from_pretrained(
@@ -112,7 +118,10 @@ class Pretrained(
         for what, keys in (("unknown", set(config or {}) - set(parameters)), ("missing", required - set(kwargs))):
             if keys:
                 raise ValueError(f"'{config_file}' is not a configuration of {cls.__name__}: {what} {sorted(keys)}")
-        model = cls(**kwargs)
+        try:
+            model = cls(**kwargs)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"'{config_file}' is not a configuration of {cls.__name__}: {error}") from None
         assert isinstance(model, nn.Module)
         try:
             with safetensors.safe_open(weights_file, framework="pt", device=map_location) as file:
@@ -120,7 +129,7 @@ class Pretrained(
                 state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
         except safetensors.SafetensorError as error:
             raise ValueError(f"'{weights_file}' is not a whole safetensors file: {error}") from None
-        if checksum is not None and checksum != _checksum(config_file.read_text()):
+        if checksum is not None and checksum != _checksum(json.loads(config_file.read_text())):
             raise ValueError(
                 f"'{config_file}' is not the configuration that {WEIGHTS} was saved with: save the model again"
             )
@@ -131,5 +140,5 @@ class Pretrained(
         return model.eval()
 
 
-def _checksum(config: str) -> str:
-    return hashlib.sha256(config.encode()).hexdigest()
+def _checksum(config: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()

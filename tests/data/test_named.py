@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 import torch
 
-from tigranet.data import load
+from tigranet.data import data_folder, load
 
 
 def test_mnist_012_is_500_100_100_of_three_digits(mnist_012):
@@ -24,8 +26,75 @@ def test_it_is_a_pure_function_of_the_seed(mnist_012):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("mnist012", "did you mean 'mnist-012'"), ("cats", "there are: mnist-012")]
+    ("name", "message"), [("mnist012", "did you mean 'mnist-012'"), ("cats", "there are: mnist-012, mnist-rot")]
 )
 def test_an_unknown_name_is_answered_with_the_known_ones(name, message):
     with pytest.raises(ValueError, match=message):
         load(name)
+
+
+@pytest.mark.parametrize(("name", "size"), [("mnist-rot-mini", 26), ("mnist-trans-mini", 34)])
+def test_the_mini_sets_say_what_they_are(name, size):
+    data = load(name)
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [3500, 300, 700]
+    assert data.train.images.shape[1:] == (1, size, size)
+    assert data.class_names == tuple("012345678")
+    assert set(data.test.labels.tolist()) == set(range(9))
+
+
+def test_padding_keeps_every_pixel():
+    data = load("mnist-trans-mini")
+    assert (data.train.images[:, :, :3] == 0).all()
+    assert (data.train.images[:, :, :, -3:] == 0).all()
+
+
+def test_a_larger_set_is_never_replaced_by_a_smaller_one(tmp_path):
+    for name in ("mnist-rot", "mnist-trans", "mnist-rot10", "mnist-rot-trans"):
+        with pytest.raises(FileNotFoundError, match="there is no MNIST in"):
+            load(name, folder=tmp_path)
+    with pytest.raises(FileNotFoundError, match="there is no ETH-80 in"):
+        load("eth80", folder=tmp_path)
+
+
+def test_the_data_folder_is_the_one_given_then_the_variable_then_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIGRANET_DATA", "/from/variable")
+    assert data_folder(tmp_path) == tmp_path
+    assert data_folder() == Path("/from/variable")
+    monkeypatch.delenv("TIGRANET_DATA")
+    assert data_folder().name == "tigranet"
+
+
+REAL = {  # training, validation and test images, their size, the classes of the test images
+    "mnist-rot": (50_000, 3_000, 8_991, 26, [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974]),
+    "mnist-trans": (50_000, 3_000, 8_991, 34, [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974]),
+    "mnist-rot10": (50_000, 3_000, 10_000, 28, [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]),
+    "mnist-rot-trans": (50_000, 3_000, 8_991, 40, [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974]),
+    "eth80": (2_300, 300, 680, 50, None),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_sizes_and_classes_of_the_real_sets(name, real_data):
+    data = load(name, folder=real_data)
+    train, validation, test, size, classes = REAL[name]
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [train, validation, test]
+    assert data.train.images.shape[1:] == (1, size, size)
+    assert classes is None or torch.bincount(data.test.labels).tolist() == classes
+    assert (data.train.images.min(), data.train.images.max()) == (0, 1)
+
+
+STEPS = [[-3, -4, -5], [-3, 6, -2]]
+
+
+def test_the_first_angles_and_steps_of_the_test_sets():
+    """They are draws of a generator with the seed, the same on every machine."""
+    angles = 360 * torch.rand(3, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(angles, torch.tensor([178.65237, 276.55984, 31.85188]), rtol=0, atol=1e-3)
+    steps = torch.randint(-6, 7, (2, 3), generator=torch.Generator().manual_seed(0))
+    assert steps.tolist() == STEPS
+    images = torch.zeros(3, 1, 25, 25)
+    images[:, :, 12, 12] = 1
+    moved = load("mnist-trans-mini").moved(images, torch.Generator().manual_seed(0))
+    assert [divmod(int(image.argmax()), 25) for image in moved] == [
+        (12 + d, 12 + r) for d, r in zip(*STEPS, strict=True)
+    ]

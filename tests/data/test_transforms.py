@@ -2,7 +2,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from tigranet.data import jitter, random_angles, rotate
+from tigranet.data import Isometry, jitter, rotate, shift
 
 
 @pytest.mark.parametrize("size", [(6, 6), (7, 7), (5, 8)])
@@ -32,11 +32,37 @@ def test_each_image_has_its_own_angle():
     torch.testing.assert_close(turned[2:], rotate(images[:1], torch.tensor([33.0])))
 
 
-def test_random_angles_cover_the_circle():
-    angles = random_angles(10_000, torch.Generator().manual_seed(0))
-    assert 0 <= angles.min() < 1
-    assert 359 < angles.max() < 360
-    assert angles.mean().item() == pytest.approx(180, abs=3)
+@pytest.mark.parametrize("size", [(6, 6), (5, 8)])
+def test_a_shift_by_whole_pixels_is_exact_and_fills_with_zeros(size):
+    images = torch.rand(7, 2, *size)
+    down, right = torch.tensor([0, 1, -1, 0, 3, -4, 9]), torch.tensor([0, 0, 2, -3, -1, 4, 0])
+    for image, moved, d, r in zip(images, shift(images, down, right), down.tolist(), right.tolist(), strict=True):
+        wanted = ndimage.shift(image.numpy(), (0, d, r), order=0)
+        torch.testing.assert_close(moved, torch.from_numpy(wanted), rtol=0, atol=0)
+
+
+def test_an_isometry_draws_angles_over_the_circle_and_steps_over_the_square():
+    images = torch.zeros(4000, 1, 17, 17, dtype=torch.float64)
+    images[:, :, 8, 13] = 1
+    generator = torch.Generator().manual_seed(0)
+    where = torch.arange(17, dtype=torch.float64) - 8
+    turned = Isometry(turned=True)(images, generator).squeeze(1)
+    angles = torch.atan2(-(turned.sum(2) * where).sum(1), (turned.sum(1) * where).sum(1)).rad2deg() % 360
+    assert torch.histc(angles, 8, 0, 360).min() > 400
+    images = images.roll(-5, -1)
+    moved = Isometry(shifted=3)(images, generator).squeeze(1)
+    steps = moved.flatten(1).argmax(1)
+    assert set((steps // 17 - 8).tolist()) == set((steps % 17 - 8).tolist()) == set(range(-3, 4))
+    assert moved.sum() == 4000
+
+
+def test_an_isometry_is_a_pure_function_of_its_generator():
+    images, both = torch.rand(3, 1, 9, 9), Isometry(turned=True, shifted=2)
+    draws = [both(images, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert torch.equal(draws[0], draws[1])
+    assert not torch.equal(draws[0], draws[2])
+    assert torch.equal(Isometry()(images, torch.Generator()), images)
+    assert str(both) == "rotated and shifted by up to 2 pixels"
 
 
 def test_jitter_is_a_bilinear_shift_by_at_most_its_reach():

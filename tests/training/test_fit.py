@@ -92,7 +92,13 @@ def test_wrong_data_are_refused_before_training(as_a_user):
 )
 def test_a_recipe_that_cannot_be_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Recipe(**arguments)
+        Recipe(**({"epochs": 1} | arguments))
+
+
+def test_a_recipe_for_more_images_has_fewer_epochs():
+    recipes = [Recipe.for_images(count) for count in (50, 500, 5_000, 50_000)]
+    assert [recipe.epochs for recipe in recipes] == [120, 120, 60, 20]
+    assert Recipe.for_images(500, epochs=3, seed=2) == Recipe(epochs=3, seed=2)
 
 
 def test_a_recipe_prints_its_numbers():

@@ -1,11 +1,12 @@
 """Images turned and shifted, by interpolation."""
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 Interpolation = Literal["bilinear", "nearest"]
@@ -36,9 +37,58 @@ def rotate(
     return F.grid_sample(images, grid, mode=interpolation, padding_mode="zeros", align_corners=False)
 
 
-def random_angles(count: int, generator: torch.Generator) -> Float[Tensor, " count"]:
-    """Angles uniform in [0, 360)."""
-    return 360 * torch.rand(count, generator=generator)
+def shift(
+    images: Float[Tensor, "batch maps height width"], down: Int[Tensor, " batch"], right: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch maps height width"]:
+    """Each image shifted by its own whole numbers of pixels; what comes in from outside is 0.
+
+    >>> image = torch.eye(3).reshape(1, 1, 3, 3)
+    >>> shift(image, torch.tensor([1]), torch.tensor([0])).squeeze().int()
+    tensor([[0, 0, 0],
+            [1, 0, 0],
+            [0, 1, 0]], dtype=torch.int32)
+    """
+    reach = int(torch.cat([down, right]).abs().max()) if len(down) else 0
+    padded = F.pad(images, (reach, reach, reach, reach))
+    height, width = images.shape[2:]
+    rows = torch.arange(height, device=images.device) + reach - down.to(images.device)[:, None]
+    columns = torch.arange(width, device=images.device) + reach - right.to(images.device)[:, None]
+    image, channel = (torch.arange(size, device=images.device) for size in images.shape[:2])
+    return padded[image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
+
+
+@dataclass(frozen=True)
+class Isometry:
+    """How test images are moved: each turned by its own random angle, uniform in [0, 360), if ``turned``, and then
+    shifted by its own random whole number of pixels, up to ``shifted`` along each axis.
+
+    >>> str(Isometry(turned=True)), str(Isometry(shifted=6)), str(Isometry())
+    ('rotated', 'shifted by up to 6 pixels', 'upright')
+    """
+
+    turned: bool = False
+    shifted: int = 0
+
+    def __call__(
+        self,
+        images: Float[Tensor, "batch maps height width"],
+        generator: torch.Generator,
+        interpolation: Interpolation = "bilinear",
+    ) -> Float[Tensor, "batch maps height width"]:
+        """A draw of ``generator``."""
+        if self.turned:
+            images = rotate(images, 360 * torch.rand(len(images), generator=generator), interpolation)
+        if self.shifted:
+            steps = torch.randint(-self.shifted, self.shifted + 1, (2, len(images)), generator=generator)
+            images = shift(images, *steps)
+        return images
+
+    def __str__(self) -> str:
+        steps = f"shifted by up to {self.shifted} pixels" if self.shifted else ""
+        return " and ".join(filter(None, ["rotated" if self.turned else "", steps])) or "upright"
+
+
+ROTATED = Isometry(turned=True)
 
 
 def jitter(

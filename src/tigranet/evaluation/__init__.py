@@ -1,5 +1,5 @@
 """What a trained network is worth."""
 
-from tigranet.evaluation.accuracy import Accuracy, accuracy, predict, rotated_accuracy
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
 
-__all__ = ["Accuracy", "accuracy", "predict", "rotated_accuracy"]
+__all__ = ["Accuracy", "accuracy", "moved_accuracy", "predict"]

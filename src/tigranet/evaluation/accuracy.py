@@ -1,28 +1,38 @@
-"""How often a network is right, upright and turned."""
+"""How often a network is right, upright and moved."""
 
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from tigranet.data.named import Labelled
-from tigranet.data.transforms import Interpolation, random_angles, rotate
+from tigranet.data.labelled import Labelled
+from tigranet.data.transforms import Interpolation, Isometry
+
+ENOUGH = 1000
+"""Moved images are drawn anew until there are as many as this, at most ten times."""
 
 
 class Accuracy(NamedTuple):
-    """Mean and standard deviation, in per cent, over draws of the test set."""
+    """Mean and standard deviation, in per cent, over draws of how the images are moved."""
 
     mean: float
     std: float
+    draws: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.1f} ± {self.std:.1f}"
+        return f"{self.mean:.1f} ± {self.std:.1f}" if self.draws > 1 else f"{self.mean:.1f}"
 
 
 @torch.inference_mode()
 def predict(module: nn.Module, images: Tensor, batch_size: int = 256) -> Tensor:
-    """The class of each image."""
-    return torch.cat([module(batch).argmax(1) for batch in images.split(batch_size)])
+    """The class of each image, computed where the module is, in evaluation mode."""
+    device = next((parameter.device for parameter in module.parameters()), images.device)
+    training = module.training
+    try:
+        module.eval()
+        return torch.cat([module(batch.to(device)).argmax(1).cpu() for batch in images.split(batch_size)])
+    finally:
+        module.train(training)
 
 
 def accuracy(module: nn.Module, data: Labelled) -> float:
@@ -30,11 +40,14 @@ def accuracy(module: nn.Module, data: Labelled) -> float:
     return 100 * float((predict(module, data.images) == data.labels).double().mean())
 
 
-def rotated_accuracy(
-    module: nn.Module, data: Labelled, draws: int = 10, seed: int = 0, interpolation: Interpolation = "bilinear"
+def moved_accuracy(
+    module: nn.Module, data: Labelled, moved: Isometry, seed: int = 0, interpolation: Interpolation = "bilinear"
 ) -> Accuracy:
-    """The accuracy with every image turned by its own random angle, over ``draws`` draws of the angles."""
+    """The accuracy with every image moved by itself, over draws by ``seed``."""
     generator = torch.Generator().manual_seed(seed)
-    turned = (rotate(data.images, random_angles(len(data.labels), generator), interpolation) for _ in range(draws))
-    seen = torch.tensor([accuracy(module, Labelled(images, data.labels)) for images in turned], dtype=torch.float64)
-    return Accuracy(float(seen.mean()), float(seen.std(correction=0)))
+    draws = min(10, -(-ENOUGH // len(data.labels)))
+    seen = torch.tensor(
+        [accuracy(module, data._replace(images=moved(data.images, generator, interpolation))) for _ in range(draws)],
+        dtype=torch.float64,
+    )
+    return Accuracy(float(seen.mean()), float(seen.std(correction=0)), draws)

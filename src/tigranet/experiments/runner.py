@@ -1,7 +1,9 @@
 """Train a network on a data set and measure it."""
 
 import platform
+import re
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -10,8 +12,8 @@ from rich.console import Console
 
 from tigranet import __version__
 from tigranet.architecture import Architecture
-from tigranet.data.named import DataSet
-from tigranet.evaluation.accuracy import Accuracy, accuracy, rotated_accuracy
+from tigranet.data.labelled import DataSet
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
@@ -30,33 +32,35 @@ class Measured:
     train: float
     validation: float
     test: float
-    rotated: Accuracy
+    how: str
+    """What was done to the test images of ``moved``, with bilinear interpolation, and ``nearest``, without."""
+    moved: Accuracy
+    nearest: Accuracy
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with what they were measured by."""
         versions = {"tigranet": __version__, "torch": torch.__version__, "python": platform.python_version()}
-        gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-        machine = {"cpu": platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}
-        return asdict(self) | {"rotated": self.rotated._asdict(), "versions": versions, "machine": machine}
+        accuracies = {"moved": self.moved._asdict(), "nearest": self.nearest._asdict()}
+        return asdict(self) | accuracies | {"versions": versions, "machine": _machine()}
 
 
 def run(
-    data: DataSet, architecture: str, recipe: Recipe, boundary: Boundary = "free", console: Console | None = None
+    data: DataSet,
+    architecture: Architecture,
+    recipe: Recipe,
+    boundary: Boundary = "free",
+    console: Console | None = None,
 ) -> tuple[TIGraNet, Measured]:
     """A network of ``architecture`` trained on ``data`` by ``recipe``, and its accuracies."""
     torch.manual_seed(recipe.seed)
-    module = TIGraNet(
-        Architecture.parse(architecture),
-        num_classes=len(data.class_names),
-        in_maps=data.train.images.shape[1],
-        boundary=boundary,
-    )
+    in_maps = data.train.images.shape[1]
+    module = TIGraNet(architecture, len(data.class_names), in_maps, boundary=boundary)
     start = perf_counter()
     fit(module, data.train, data.validation, recipe, console)
     seconds = perf_counter() - start
     measured = Measured(
         data=data.name,
-        architecture=str(module.architecture),
+        architecture=str(architecture),
         boundary=boundary,
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         recipe=recipe,
@@ -64,6 +68,15 @@ def run(
         train=accuracy(module, data.train),
         validation=accuracy(module, data.validation),
         test=accuracy(module, data.test),
-        rotated=rotated_accuracy(module, data.test, draws=10, seed=recipe.seed),
+        how=str(data.moved),
+        moved=moved_accuracy(module, data.test, data.moved, recipe.seed),
+        nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
     )
-    return module, measured
+    return module.cpu(), measured
+
+
+def _machine() -> dict[str, Any]:
+    about = Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*: (.*)", about.read_text()) if about.exists() else None
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {"cpu": named[1] if named else platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import nn
 
-from tigranet.data.named import Labelled
+from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import rotate
 from tigranet.evaluation.accuracy import predict
 

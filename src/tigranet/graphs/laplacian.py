@@ -37,11 +37,9 @@ class Laplacian(ABC):
 
     def _check(self, y: Tensor) -> None:
         if y.ndim == 0 or y.shape[-1] != self.num_nodes:
-            raise ValueError(
-                f"a signal on {self!r} has {self.num_nodes} values in its last axis, got shape {tuple(y.shape)}"
-            )
-        if not y.is_floating_point():
-            raise TypeError(f"a signal is floating point, got {y.dtype}: convert it with .float()")
+            raise ValueError(f"{self!r} reads {self.num_nodes} values in the last axis, got shape {tuple(y.shape)}")
+        if y.dtype not in (torch.float32, torch.float64):
+            raise TypeError(f"a signal is float32 or float64, got {y.dtype}: convert it with .float(), or use autocast")
 
     def _constant_like(self, y: Tensor) -> Tensor:
         """The constant where ``y`` is, converted once for each dtype and device."""

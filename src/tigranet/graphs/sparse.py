@@ -30,16 +30,14 @@ class SparseLaplacian(Laplacian):
             raise ValueError(f"edge weights are not negative, got {_list(a, bad)}")
         if (bad := row == column).any():
             raise ValueError(f"no edge joins a node to itself, got {_list(a, bad)}: set the diagonal to zero")
-        degree = torch.zeros(a.shape[0], dtype=weight.dtype).index_add(0, row, weight)
-        if len(isolated := torch.nonzero(degree == 0).flatten().tolist()):
-            raise ValueError(
-                f"every node has a neighbour, got {len(isolated)} isolated, first {isolated[:5]}: leave them out"
-            )
         difference = (a - a.transpose(0, 1)).coalesce()
-        if (bad := difference.values().abs() > 1e-10 * weight.max()).any():
+        if (bad := difference.values().abs() > 1e-10 * weight.sum()).any():
+            uneven = _list(difference, bad)
+            raise ValueError(f"a_ij = a_ji, got a_ij - a_ji of {uneven}: give each edge in both directions, one weight")
+        degree = torch.zeros(a.shape[0], dtype=weight.dtype).index_add(0, row, weight)
+        if isolated := torch.nonzero(degree == 0).flatten().tolist():
             raise ValueError(
-                f"an undirected graph has a_ij = a_ji, got a_ij - a_ji of {_list(difference, bad)}: "
-                "give each edge in both directions with one weight"
+                f"every node has a neighbour, got {len(isolated)} isolated, {isolated[:5]}: leave them out"
             )
         root = degree.rsqrt()
         super().__init__(len(degree), _coo(a.indices(), weight * root[row] * root[column], len(degree)))
@@ -60,7 +58,7 @@ class SparseLaplacian(Laplacian):
         edge_index = torch.as_tensor(edge_index).cpu()
         if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
             raise ValueError(
-                f"edge_index holds node numbers in shape (2, edges), got {edge_index.dtype} {tuple(edge_index.shape)}"
+                f"edge_index is whole numbers (2, edges), got {edge_index.dtype} {tuple(edge_index.shape)}"
             )
         if edge_index.shape[1] == 0:
             raise ValueError("a graph has at least one edge, got an empty edge_index")
@@ -69,9 +67,7 @@ class SparseLaplacian(Laplacian):
             raise ValueError(f"one weight an edge: wanted shape ({edge_index.shape[1]},), got {tuple(weights.shape)}")
         nodes = int(edge_index.max()) + 1 if num_nodes is None else num_nodes
         if int(edge_index.min()) < 0 or int(edge_index.max()) >= nodes:
-            raise ValueError(
-                f"node numbers are 0 to {nodes - 1}, got {int(edge_index.min())} to {int(edge_index.max())}"
-            )
+            raise ValueError(f"nodes are 0 to {nodes - 1}, got {int(edge_index.min())} to {int(edge_index.max())}")
         return cls(_coo(edge_index, weights, nodes))
 
     @classmethod

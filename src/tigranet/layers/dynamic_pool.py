@@ -20,8 +20,8 @@ class DynamicPool(nn.Module):
     Where values tie, as on a blank background, the paper's algorithm picks any of them, and a turned
     image gets other nodes. Reading 16: with ``ties="keep"`` every node whose value is within
     ``tolerance`` times the map's largest magnitude of the J-th value is tied with it, and all are kept:
-    more than J nodes then, but the same ones for every symmetry of the graph, whatever the rounding.
-    ``ties="strict"`` is the paper's: exactly J, an arbitrary choice among ties.
+    more than J nodes then, but the same ones for every symmetry of the graph, and rounding, which is
+    far smaller, breaks no tie. ``ties="strict"`` is the paper's: exactly J, an arbitrary choice among ties.
 
     Shapes: ``z`` (batch, maps, nodes), ``omega`` (batch, 1, nodes) -> ``active`` (batch, maps, nodes).
 
@@ -47,6 +47,8 @@ class DynamicPool(nn.Module):
         z: Float[Tensor, "batch maps nodes"],
         omega: Bool[Tensor, "batch 1 nodes"] | None = None,
     ) -> Bool[Tensor, "batch maps nodes"]:
+        if z.ndim != 3:
+            raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {tuple(z.shape)}")
         z = z.detach()
         if omega is None:
             omega = torch.ones_like(z[:, :1], dtype=torch.bool)

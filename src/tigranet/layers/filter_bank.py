@@ -23,6 +23,9 @@ def filter_bank(num_filters: int, degree: int, span: float = 2.0) -> Float[Tenso
     >>> filter_bank(3, 2).shape
     torch.Size([3, 3])
     """
+    if num_filters < 1 or degree < 0 or not 0 < span <= 2:
+        came = f"got {num_filters} of degree {degree} over {span}"
+        raise ValueError(f"wanted at least 1 filter of degree at least 0 over a span in (0, 2], {came}")
     spacing = span / num_filters
     lam = np.linspace(0, span, 2001)
     centres = spacing * (np.arange(num_filters) + 0.5)

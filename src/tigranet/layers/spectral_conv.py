@@ -36,6 +36,8 @@ class SpectralConv(nn.Module):
 
     def __init__(self, in_maps: int, out_maps: int, degree: int, span: float = 2.0) -> None:
         super().__init__()
+        if in_maps < 1:
+            raise ValueError(f"in_maps is at least 1, got {in_maps}")
         self.in_maps, self.out_maps, self.degree, self.span = in_maps, out_maps, degree, span
         self.alpha = nn.Parameter(torch.empty(out_maps, degree + 1))
         self.beta = nn.Parameter(torch.empty(in_maps))

@@ -16,7 +16,7 @@ class Standardise(nn.Module):
 
     It is batch normalisation but for two things. The estimates are the plain average of all batches at
     first, and forget with rate ``momentum`` later on, so that they are right from the first batch. And
-    :math:`\epsilon` is small, because variances near 1e-5 are ordinary here.
+    :math:`\epsilon` is small, because small variances are ordinary here.
 
     Shapes: (batch, statistics) -> (batch, statistics).
     """

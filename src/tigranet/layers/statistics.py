@@ -44,9 +44,12 @@ class Statistics(nn.Module):
         laplacian: Laplacian,
         active: Bool[Tensor, "batch maps nodes"] | None = None,
     ) -> Float[Tensor, "batch statistics"]:
+        if z.ndim != 3 or (active is not None and active.shape != z.shape):
+            shapes = f"{tuple(z.shape)}" + ("" if active is None else f" with active nodes {tuple(active.shape)}")
+            raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {shapes}")
         if active is not None:
             z = z * active  # a product, not a choice: a NaN is not hidden
-        if not len(z):
+        if not len(z):  # PyTorch would warn of a variance of nothing
             return z.new_zeros(0, z.shape[1] * 2 * (self.order + 1))
         noise = ROUNDING * torch.finfo(z.dtype).eps * z.detach().abs().amax(-1, keepdim=True)
         phi = []

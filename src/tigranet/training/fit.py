@@ -9,7 +9,7 @@ from rich.console import Console
 from torch import nn
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, SequentialSampler
 
-from tigranet.data.named import Labelled
+from tigranet.data.labelled import Labelled
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
 from tigranet.training.task import Classification
@@ -31,7 +31,7 @@ class _InMemory(Dataset[Labelled]):
 def fit(
     module: nn.Module, train: Labelled, validation: Labelled, recipe: Recipe, console: Console | None = None
 ) -> nn.Module:
-    """Train ``module`` in place by ``recipe``, on the best device there is, and leave it in evaluation mode.
+    """Train ``module`` in place by ``recipe``, on the best device there is; leave it there, in evaluation mode.
 
     Progress is drawn on ``console``, if one is given. The same recipe on the same machine gives the same weights.
     """
@@ -64,7 +64,7 @@ def fit(
             _loader(train, shuffled, recipe.batch_size),
             _loader(validation, SequentialSampler(validation.labels), 256),
         )
-    return module.cpu().eval()
+    return module.to(trainer.strategy.root_device).eval()
 
 
 def _loader(data: Labelled, order: RandomSampler | SequentialSampler, batch_size: int) -> DataLoader[Labelled]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import lightning as L
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 
 class FitProgress(L.Callback):
@@ -12,13 +12,10 @@ class FitProgress(L.Callback):
 
     def __init__(self, console: Console) -> None:
         self.bar = Progress(
-            TextColumn("training"),
-            BarColumn(),
             TextColumn("epoch {task.fields[epoch]}"),
-            TextColumn("loss {task.fields[loss]}  validation {task.fields[accuracy]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            BarColumn(bar_width=20),
+            TextColumn("loss {task.fields[loss]}  validation {task.fields[accuracy]} "),
+            TimeRemainingColumn(elapsed_when_finished=True),
             console=console,
         )
         self.task = TaskID(0)

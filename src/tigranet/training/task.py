@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tigranet.data.named import Labelled
+from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import jitter
 from tigranet.training.recipe import Recipe
 
