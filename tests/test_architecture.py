@@ -67,7 +67,7 @@ def test_it_is_a_value():
         ("SC[3,3]-S[1]-FC[9]-SC[3,3]", "wanted FC in layer 4 ('SC[3,3]')"),
         ("SC[3,3]-DP[9]", "wanted S after the last layer of 'SC[3,3]-DP[9]'"),
         ("paper-smal", "did you mean 'paper-small'?"),
-        ("", "neither a preset nor an architecture such as 'SC[3,3]"),
+        ("", "neither a preset nor layers such as 'SC[3,3]"),
         ("resnet50", "presets: paper-small, paper"),
     ],
 )

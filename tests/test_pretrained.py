@@ -118,7 +118,7 @@ def test_a_model_that_is_not_on_the_hub_is_one_line(monkeypatch):
 
     monkeypatch.setattr("huggingface_hub.hub_mixin.hf_hub_download", offline)
     with pytest.raises(
-        FileNotFoundError, match="is neither a folder nor a model found on the Hub: cannot reach the Hub$"
+        FileNotFoundError, match=r"is neither a folder nor a model found on the Hub: cannot reach the Hub$"
     ):
         TIGraNet.from_pretrained("somebody/digits")
 

@@ -62,7 +62,7 @@ WRONG = {
         lambda _: SparseLaplacian(ring(1, 1, 1.0)),
         "joins a node to itself, got 1 at (1, 1): set the diagonal",
     ),
-    "isolated node": (lambda _: SparseLaplacian(np.pad(RING, (0, 1))), "1 isolated, first [4]: leave them out"),
+    "isolated node": (lambda _: SparseLaplacian(np.pad(RING, (0, 1))), "1 isolated, [4]: leave them out"),
     "no edges at all": (lambda _: SparseLaplacian(np.zeros((3, 3))), "3 isolated"),
     "no nodes": (lambda _: SparseLaplacian(np.zeros((0, 0))), "square and not empty, got shape (0, 0)"),
     "not square": (lambda _: SparseLaplacian(np.zeros((3, 4))), "square and not empty, got shape (3, 4)"),
@@ -73,11 +73,11 @@ WRONG = {
     ),
     "edges of wrong shape": (
         lambda _: SparseLaplacian.from_edges(torch.zeros(3, 2, dtype=torch.int64)),
-        "in shape (2, edges), got torch.int64 (3, 2)",
+        "whole numbers (2, edges), got torch.int64 (3, 2)",
     ),
     "edges beyond the last node": (
         lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 7], [7, 0]]), num_nodes=4),
-        "node numbers are 0 to 3, got 0 to 7",
+        "nodes are 0 to 3, got 0 to 7",
     ),
     "no edges given": (
         lambda _: SparseLaplacian.from_edges(torch.zeros(2, 0, dtype=torch.int64)),
@@ -95,16 +95,16 @@ WRONG = {
     ),
     "mask with a lone pixel": (
         lambda _: SparseLaplacian.from_mask(torch.tensor([[1, 1, 0, 1]], dtype=torch.bool)),
-        "1 isolated, first [2]",
+        "1 isolated, [2]",
     ),
     "signal of wrong length": (
         lambda _: GridLaplacian(4, 4)(torch.rand(2, 15)),
-        "16 values in its last axis, got shape (2, 15)",
+        "reads 16 values in the last axis, got shape (2, 15)",
     ),
     "signal of whole numbers": (lambda _: GridLaplacian(2, 2)(torch.arange(4)), "float32 or float64, got torch.int64"),
     "signal in half precision": (
         lambda _: GridLaplacian(2, 2)(torch.rand(4).bfloat16()),
-        "float32 or float64, got torch.bfloat16: convert it with .float(), or leave half precision to autocast",
+        "float32 or float64, got torch.bfloat16: convert it with .float(), or use autocast",
     ),
     # layers
     "convolution of other maps": (
@@ -127,7 +127,7 @@ WRONG = {
         lambda _: Architecture.parse("SC[10]-DP[3]"),
         "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'",
     ),
-    "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor an architecture"),
+    "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor layers such as"),
     "no statistics": (
         lambda _: TIGraNet("SC[3,3]-FC[9]", 3),
         "wanted SC or DP or S in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
@@ -143,7 +143,7 @@ WRONG = {
     ),
     "image of bytes": (
         lambda _: net()(torch.zeros(1, 1, 8, 8, dtype=torch.uint8)),
-        "floating point in [0, 1], got torch.uint8: convert them with .float() / 255",
+        "floating point in [0, 1], got torch.uint8: use .float() / 255",
     ),
     "image in another precision": (
         lambda _: net()(torch.rand(1, 1, 8, 8).double()),
@@ -160,7 +160,7 @@ WRONG = {
     ),
     "signal on another graph": (
         lambda _: net()(torch.rand(1, 1, 15), GridLaplacian(4, 4)),
-        "16 values in its last axis",
+        "16 values in the last axis",
     ),
     # files
     "no such folder": (lambda tmp: TIGraNet.from_pretrained(tmp / "none"), "there is none at"),

@@ -36,7 +36,7 @@ def test_a_missing_view_is_noticed(original):
     gone = original / "eth80-cropped256" / "cup3" / "cup3-000-000.png"
     content = gone.read_bytes()
     gone.unlink()
-    with pytest.raises(ValueError, match="ETH-80 has 3280 views, 410 a class, of 80 objects; .* has 3279 of 80"):
+    with pytest.raises(ValueError, match=r"ETH-80 has 3280 views, 410 a class, of 80 objects; .* has 3279 of 80"):
         load_eth80(original)
     gone.write_bytes(content)
 

@@ -23,17 +23,16 @@ def mirror(tmp_path, monkeypatch):
     sums = {part: hashlib.md5((folder / f"{part}.gz").read_bytes()).hexdigest() for part in PARTS}
     monkeypatch.setattr(fetch, "MD5", sums)
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        asked: list[str] = []
+    asked: list[str] = []
 
+    class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_):
-            self.asked.append(self.path)
+            asked.append(self.path)
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/", folder, Quiet.asked
+        yield f"http://127.0.0.1:{server.server_port}/", folder, asked
         server.shutdown()
-    Quiet.asked.clear()
 
 
 def test_all_four_files_come_and_are_not_fetched_twice(mirror, tmp_path):

@@ -59,7 +59,7 @@ def test_it_can_train_after_it_was_used_in_inference_mode(laplacian):
 
 
 def test_a_wrong_number_of_nodes_is_named(laplacian, as_a_user):
-    with pytest.raises(ValueError, match=rf"has {laplacian.num_nodes} values in its last axis, got shape \(2, 3\)"):
+    with pytest.raises(ValueError, match=rf"reads {laplacian.num_nodes} values in the last axis, got shape \(2, 3\)"):
         laplacian(torch.rand(2, 3))
     with pytest.raises(TypeError, match=r"float32 or float64, got torch.int64: convert it with .float\(\)"):
         laplacian(torch.ones(laplacian.num_nodes, dtype=torch.int64))
