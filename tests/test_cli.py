@@ -27,6 +27,18 @@ def test_train_saves_a_model_and_a_picture_and_prints_the_papers_row(monkeypatch
     assert TIGraNet.from_pretrained(tmp_path / "m").num_classes == 3
 
 
+def test_evaluate_shows_what_is_lost(monkeypatch, capsys, tmp_path, trained):
+    trained.save_pretrained(tmp_path)
+    _, out, _ = tigranet(monkeypatch, capsys, "evaluate", str(tmp_path), "mnist-012")
+    for words in ("100 test images of mnist-012", "upright", "rotated", "shifted by up to 3 pixels", "drop"):
+        assert words in out
+    _, out, _ = tigranet(monkeypatch, capsys, "evaluate", str(tmp_path), "mnist-012", "--json")
+    assert json.loads(out)["images"] == 100
+    code, _, err = tigranet(monkeypatch, capsys, "evaluate", str(tmp_path / "none"), "mnist-012")
+    assert code == 1
+    assert "there is none at" in err
+
+
 def test_json_is_all_that_is_printed(monkeypatch, capsys, tmp_path):
     options = ("--architecture", "SC[2,2]-S[2]", "--boundary", "torus", "--epochs", "1", "--no-jitter", "--json")
     code, out, _ = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"), *options)

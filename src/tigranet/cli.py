@@ -87,6 +87,32 @@ def train(
     print(f"saved to {output}" + (f", with a picture: {picture}" if picture else ""))
 
 
+@app.command(epilog="Example: tigranet evaluate model/ mnist-012")
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
+    data: Annotated[str, typer.Argument(help="The name of a data set: 'tigranet data list' shows them.")],
+    seed: Annotated[int, typer.Option(help="Draws the images and how they are moved; take that of the training.")] = 0,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """The accuracy on test images: upright, rotated and shifted, and what is lost."""
+    from tigranet.data import load
+    from tigranet.evaluation import measure
+    from tigranet.model import TIGraNet
+
+    net = TIGraNet.from_pretrained(model)
+    found = measure(net, load(data, seed, data_dir), seed)
+    if as_json:
+        print(json.dumps(found.to_json()))
+        return
+    table = Table(f"{found.images} test images of {data}", "accuracy, %", "drop")
+    table.add_row("upright", f"{found.upright:.2f}", "")
+    for how, accuracy in found.moved.items():
+        table.add_row(how, str(accuracy), f"{found.drop(how):.2f}")
+    Console().print(table)
+
+
 @data_app.command("list", epilog="Example: tigranet data list")
 def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
     """The named data sets, and which of them can be loaded now."""

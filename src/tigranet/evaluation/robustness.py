@@ -1,0 +1,47 @@
+"""What is lost when images are moved."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tigranet.data.labelled import DataSet
+from tigranet.data.transforms import ROTATED, Isometry
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
+from tigranet.model import TIGraNet
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """Accuracies in per cent on the test images of a data set."""
+
+    data: str
+    images: int
+    upright: float
+    moved: dict[str, Accuracy]
+    """By what was done to the images."""
+
+    def drop(self, how: str) -> float:
+        """How many points are lost, against upright images."""
+        return self.upright - self.moved[how].mean
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the drops among them."""
+        moved = {how: seen._asdict() | {"drop": self.drop(how)} for how, seen in self.moved.items()}
+        return asdict(self) | {"moved": moved}
+
+
+def measure(net: TIGraNet, data: DataSet, seed: int = 0) -> Robustness:
+    """``net`` on the test images of ``data``: upright, rotated with and without interpolation, and shifted by as
+    many pixels as the data set says, or an eighth of the image."""
+    classes, maps = len(data.class_names), data.test.images.shape[1]
+    if (net.num_classes, net.in_maps) != (classes, maps):
+        raise ValueError(
+            f"the model has {net.num_classes} classes and reads {net.in_maps} channels, "
+            f"{data.name} has {classes} and {maps}: it was trained on other data"
+        )
+    shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8))
+    moved = {
+        "rotated": moved_accuracy(net, data.test, ROTATED, seed),
+        "rotated, pixels not interpolated": moved_accuracy(net, data.test, ROTATED, seed, "nearest"),
+        str(shifted): moved_accuracy(net, data.test, shifted, seed),
+    }
+    return Robustness(data.name, len(data.test.labels), accuracy(net, data.test), moved)
