@@ -29,7 +29,7 @@ def _trained(data: DataSet, boundary: str) -> TIGraNet:
     torch.manual_seed(0)
     net = TIGraNet("paper-small", num_classes=3, boundary=boundary)
     fit(net, data.train, data.validation, Recipe(epochs=4))
-    return net
+    return net.cpu()
 
 
 @pytest.fixture(scope="session")

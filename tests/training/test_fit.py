@@ -28,7 +28,7 @@ def easy(count=64, seed=0):
 
 def trained(recipe, console=None):
     torch.manual_seed(0)
-    return fit(Linear(), easy(), easy(seed=1), recipe, console)
+    return fit(Linear(), easy(), easy(seed=1), recipe, console).cpu()
 
 
 def test_any_module_learns():
@@ -68,7 +68,7 @@ def test_nothing_is_printed_unless_asked_for(capfd):
 
 
 def test_wrong_data_are_refused_before_training(as_a_user):
-    images, labels = easy()
+    images, labels, _ = easy()
     nan = images.clone()
     nan[3] = torch.nan
     recipe = Recipe(epochs=1)

@@ -14,10 +14,13 @@ class Labelled(NamedTuple):
 
     images: Float[Tensor, "count maps height width"]
     labels: Int[Tensor, " count"]
+    weights: Float[Tensor, " count"] | None = None
+    """How much each image counts in training; all the same if None."""
 
-    def take(self, indices: Int[Tensor, " chosen"]) -> "Labelled":
+    def take(self, indices: Int[Tensor, " chosen"] | list[int]) -> "Labelled":
         """Some of them."""
-        return Labelled(self.images[indices], self.labels[indices])
+        weights = None if self.weights is None else self.weights[indices]
+        return Labelled(self.images[indices], self.labels[indices], weights)
 
 
 @dataclass(frozen=True)

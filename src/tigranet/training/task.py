@@ -20,17 +20,17 @@ class Classification(L.LightningModule):
         self.module, self.recipe = module, recipe
 
     def training_step(self, batch: Labelled, _: int) -> Tensor:
-        images, labels = batch
+        images, labels, weights = batch
         if self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
-        loss = F.cross_entropy(self.module(images), labels)
+        losses = F.cross_entropy(self.module(images), labels, reduction="none")
+        loss = losses.mean() if weights is None else (weights * losses).sum() / weights.sum().clamp(min=1e-30)
         self.log("loss", loss, prog_bar=True)
         return loss
 
     def validation_step(self, batch: Labelled, _: int) -> None:
-        images, labels = batch
-        correct = (self.module(images).argmax(1) == labels).float().mean()
-        self.log("validation_accuracy", correct, prog_bar=True, batch_size=len(labels))
+        correct = (self.module(batch.images).argmax(1) == batch.labels).float().mean()
+        self.log("validation_accuracy", correct, prog_bar=True, batch_size=len(batch.labels))
 
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate)
