@@ -145,5 +145,5 @@ def load(name: str, seed: int = 0, folder: Path | None = None) -> DataSet:
     if name not in NAMED:
         near = get_close_matches(name, NAMED, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(NAMED)}"
-        raise ValueError(f"no data set is called '{name}': {hint}")
+        raise ValueError(f"no data set or folder is called '{name}': {hint}")
     return NAMED[name].load(name, seed, data_folder(folder))

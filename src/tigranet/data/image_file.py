@@ -1,0 +1,84 @@
+"""One image file, of whatever kind, as an array in [0, 1]."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+LARGEST = 64_000_000
+"""Pixels; a larger image is refused before it is unpacked."""
+LUMINANCE = np.array([0.299, 0.587, 0.114], dtype=np.float32)
+
+
+class BrokenImageError(ValueError):
+    """A file that cannot be read as an image; the message is the reason alone."""
+
+
+def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height width channels"]:
+    """The image in a file: one channel, the luminance, or with ``color`` all of them.
+
+    PNG, JPEG, BMP, GIF (the first frame) and WebP, turned as their EXIF says, transparent pixels black; TIFF of bytes,
+    16-bit or floating-point numbers, the pages of a file being its channels. Whole numbers are divided by the largest
+    of their type. Floating-point numbers are taken as they are in [0, 1], and scaled to that from their own range else.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise BrokenImageError(error.strerror or str(error)) from None
+    if size == 0:
+        raise BrokenImageError("the file is empty")
+    try:
+        pixels = _read_tiff(path) if path.suffix.lower() in (".tif", ".tiff") else _read_pillow(path)
+    except BrokenImageError:
+        raise
+    except UnidentifiedImageError:
+        raise BrokenImageError("not an image of a kind that is read here") from None
+    except Exception as error:  # the decoders of a dozen formats raise what they like
+        raise BrokenImageError(f"cannot be decoded: {str(error) or type(error).__name__}".splitlines()[0]) from None
+    if color or pixels.shape[2] == 1:
+        return pixels
+    return pixels[..., :3] @ LUMINANCE[:, None] if pixels.shape[2] == 3 else pixels.mean(2, keepdims=True)
+
+
+def _read_pillow(path: Path) -> np.ndarray:
+    with Image.open(path) as file:
+        if file.width * file.height > LARGEST:
+            raise BrokenImageError(f"has {file.width} x {file.height} pixels, more than {LARGEST:,}")
+        file.seek(0)
+        image: Image.Image = ImageOps.exif_transpose(file)
+        if image.mode.startswith("I") or image.mode == "F":
+            return _in_unit_range(np.asarray(image)[..., None], 65535 if image.mode.startswith("I") else None)
+        if image.mode == "1":
+            image = image.convert("L")
+        if image.mode != "L":
+            image = image.convert("RGBA")  # palettes and CMYK too
+            image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
+        pixels = np.asarray(image)
+    return _in_unit_range(pixels if pixels.ndim == 3 else pixels[..., None], 255)
+
+
+def _read_tiff(path: Path) -> np.ndarray:
+    import tifffile
+
+    with tifffile.TiffFile(path) as file:
+        series = file.series[0]
+        if np.prod(series.shape) > LARGEST * 4:
+            raise BrokenImageError(f"has {' x '.join(map(str, series.shape))} values, more than {4 * LARGEST:,}")
+        pixels, axes = series.asarray(), series.axes
+    rows, columns = axes.index("Y"), axes.index("X")
+    pixels = np.moveaxis(pixels, (rows, columns), (0, 1))
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    largest = int(np.iinfo(pixels.dtype).max) if pixels.dtype.kind in "iu" else 1 if pixels.dtype.kind == "b" else None
+    return _in_unit_range(pixels, largest)
+
+
+def _in_unit_range(pixels: np.ndarray, largest: int | None) -> np.ndarray:
+    pixels = pixels.astype(np.float32)
+    if not np.isfinite(pixels).all():
+        raise BrokenImageError("holds NaN or infinity")
+    if largest is not None:
+        return pixels / largest
+    low, high = pixels.min(), pixels.max()
+    return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from tigranet.data import image_file
+from tigranet.data.image_file import BrokenImageError, read_image
+
+RNG = np.random.default_rng(0)
+GREY = RNG.integers(0, 256, (5, 7), dtype=np.uint8)
+RGB = RNG.integers(0, 256, (5, 7, 3), dtype=np.uint8)
+LUMINANCE = (RGB @ np.array([0.299, 0.587, 0.114]))[..., None] / 255
+
+
+def close(came, wanted, atol=1e-6):
+    assert came.dtype == np.float32
+    np.testing.assert_allclose(came, wanted, atol=atol)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".gif", ".tif", ".tiff", ".PNG"])
+def test_grey_bytes(tmp_path, suffix):
+    path = tmp_path / f"image{suffix}"
+    tifffile.imwrite(path, GREY) if suffix.startswith(".t") else Image.fromarray(GREY).save(path)
+    close(read_image(path), GREY[..., None] / 255)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".bmp", ".tif"])
+def test_colour_is_kept_or_made_grey(tmp_path, suffix):
+    path = tmp_path / f"image{suffix}"
+    Image.fromarray(RGB).save(path)
+    close(read_image(path, color=True), RGB / 255)
+    close(read_image(path), LUMINANCE)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
+def test_lossy_files_are_close(tmp_path, suffix):
+    path = tmp_path / f"image{suffix}"
+    smooth = np.add.outer(np.arange(40), np.arange(40)).astype(np.uint8)
+    Image.fromarray(smooth).save(path, quality=95)
+    close(read_image(path), smooth[..., None] / 255, atol=0.03)
+
+
+def test_sixteen_bits_keep_their_depth(tmp_path):
+    deep = RNG.integers(0, 65536, (5, 7), dtype=np.uint16)
+    Image.fromarray(deep).save(tmp_path / "deep.png")
+    tifffile.imwrite(tmp_path / "deep.tif", deep)
+    for name in ("deep.png", "deep.tif"):
+        close(read_image(tmp_path / name), deep[..., None] / 65535)
+
+
+def test_floating_point_is_taken_as_it_is_or_scaled_from_its_range(tmp_path):
+    unit = RNG.random((5, 7)).astype(np.float32)
+    tifffile.imwrite(tmp_path / "unit.tif", unit)
+    close(read_image(tmp_path / "unit.tif"), unit[..., None])
+    tifffile.imwrite(tmp_path / "wide.tif", 100 * unit - 30)
+    close(read_image(tmp_path / "wide.tif"), (unit[..., None] - unit.min()) / np.ptp(unit), atol=1e-5)
+    tifffile.imwrite(tmp_path / "flat.tif", np.full((5, 7), 9, np.float32))
+    close(read_image(tmp_path / "flat.tif"), np.zeros((5, 7, 1)))
+
+
+def test_pages_and_planes_are_channels(tmp_path):
+    stack = RNG.integers(0, 256, (4, 5, 7), dtype=np.uint8)
+    tifffile.imwrite(tmp_path / "pages.tif", stack, photometric="minisblack")
+    close(read_image(tmp_path / "pages.tif", color=True), np.moveaxis(stack, 0, 2) / 255)
+    close(read_image(tmp_path / "pages.tif"), stack.mean(0)[..., None] / 255)
+    tifffile.imwrite(tmp_path / "planes.tif", np.moveaxis(RGB, 2, 0), photometric="rgb", planarconfig="separate")
+    close(read_image(tmp_path / "planes.tif", color=True), RGB / 255)
+
+
+def test_palettes_transparency_cmyk_and_bits(tmp_path):
+    palette = Image.fromarray(GREY // 64).convert("P")
+    palette.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+    palette.save(tmp_path / "palette.png")
+    close(read_image(tmp_path / "palette.png", color=True), np.eye(4)[:, 1:][GREY // 64])
+    clear = np.dstack([RGB, np.where(GREY > 99, 255, 0).astype(np.uint8)])
+    Image.fromarray(clear, "RGBA").save(tmp_path / "clear.png")
+    close(read_image(tmp_path / "clear.png", color=True), RGB / 255 * (GREY > 99)[..., None])
+    Image.new("CMYK", (7, 5), (0, 255, 255, 0)).save(tmp_path / "cmyk.jpg", quality=100)
+    close(read_image(tmp_path / "cmyk.jpg", color=True), np.tile([1.0, 0, 0], (5, 7, 1)), atol=0.02)
+    Image.fromarray(GREY > 99).save(tmp_path / "bits.png")
+    close(read_image(tmp_path / "bits.png"), (GREY > 99)[..., None])
+
+
+def test_the_first_frame_of_a_film(tmp_path):
+    frames = [Image.fromarray(GREY), Image.fromarray(255 - GREY)]
+    frames[0].save(tmp_path / "film.gif", save_all=True, append_images=frames[1:])
+    close(read_image(tmp_path / "film.gif"), GREY[..., None] / 255)
+
+
+def test_exif_says_which_side_is_up(tmp_path):
+    image = Image.fromarray(np.repeat(np.repeat(GREY, 8, 0), 8, 1))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn clockwise to see it upright
+    image.save(tmp_path / "camera.jpg", exif=exif, quality=100)
+    close(read_image(tmp_path / "camera.jpg"), np.rot90(np.asarray(image), -1)[..., None] / 255, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.png", b"", "the file is empty"),
+        ("text.png", b"this is no image", "not an image of a kind that is read here"),
+        ("text.tif", b"this is no image", "cannot be decoded"),
+    ],
+)
+def test_broken_files_have_a_reason(tmp_path, name, content, reason):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BrokenImageError, match=reason):
+        read_image(tmp_path / name)
+
+
+def test_a_file_that_ends_too_early_and_one_that_is_not_there(tmp_path):
+    Image.fromarray(np.tile(RGB, (20, 20, 1))).save(tmp_path / "whole.png")
+    cut = (tmp_path / "whole.png").read_bytes()[:-500]
+    (tmp_path / "cut.png").write_bytes(cut)
+    with pytest.raises(BrokenImageError, match="cannot be decoded"):
+        read_image(tmp_path / "cut.png")
+    with pytest.raises(BrokenImageError, match="No such file"):
+        read_image(tmp_path / "none.png")
+
+
+def test_a_wrong_suffix_does_not_matter(tmp_path):
+    Image.fromarray(GREY).save(tmp_path / "really.png")
+    (tmp_path / "really.png").rename(tmp_path / "image.jpg")
+    close(read_image(tmp_path / "image.jpg"), GREY[..., None] / 255)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(image_file, "LARGEST", 30)
+    Image.fromarray(GREY).save(tmp_path / "bomb.png")
+    with pytest.raises(BrokenImageError, match="has 7 x 5 pixels, more than 30"):
+        read_image(tmp_path / "bomb.png")
+    tifffile.imwrite(tmp_path / "bomb.tif", np.tile(GREY, (4, 4)))
+    with pytest.raises(BrokenImageError, match="has 20 x 28 values, more than 120"):
+        read_image(tmp_path / "bomb.tif")
+
+
+def test_nan_is_no_light(tmp_path):
+    tifffile.imwrite(tmp_path / "nan.tif", np.full((5, 7), np.nan, np.float32))
+    with pytest.raises(BrokenImageError, match="holds NaN or infinity"):
+        read_image(tmp_path / "nan.tif")
