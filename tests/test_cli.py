@@ -1,8 +1,10 @@
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from PIL import Image
 
 from tigranet import TIGraNet
 from tigranet.cli import main
@@ -52,7 +54,7 @@ def test_json_is_all_that_is_printed(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "mnist-12"), "no data set is called 'mnist-12': did you mean 'mnist-012'?"),
+        (("train", "mnist-12"), "no data set or folder is called 'mnist-12': did you mean 'mnist-012'?"),
         (("train", "mnist-012", "--architecture", "SC[3]-S[1]"), "SC takes 2 numbers (maps, degree), got 1 in layer 1"),
         (("train", "mnist-012", "--epochs", "0"), "epochs is at least 1, got 0"),
     ],
@@ -120,7 +122,7 @@ def test_data_check_finds_bad_files(monkeypatch, capsys, tmp_path):
 
 def test_debug_shows_the_traceback(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["tigranet", "train", "cats", "--debug"])
-    with pytest.raises(ValueError, match="no data set is called 'cats'"):
+    with pytest.raises(ValueError, match="no data set or folder is called 'cats'"):
         main()
 
 
@@ -128,3 +130,49 @@ def test_help_shows_an_example():
     code = "import sys; sys.argv = ['tigranet', 'train', '--help']; from tigranet import cli; cli.main()"
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "tigranet train mnist-012 -o model/" in finished.stdout
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory, mnist_012):
+    """Forty upright digits in one folder a class, and one broken file."""
+    folder = tmp_path_factory.mktemp("photos")
+    for number, (image, label) in enumerate(zip(*mnist_012.train[:2], strict=True)):
+        if number < 40:
+            (folder / f"digit {label}").mkdir(exist_ok=True)
+            Image.fromarray((image[0] * 255).byte().numpy()).save(folder / f"digit {label}" / f"{number}.png")
+    (folder / "digit 1" / "broken.png").write_bytes(b"")
+    return folder
+
+
+def test_a_folder_is_trained_on_evaluated_and_predicted(monkeypatch, capsys, tmp_path, photos):
+    model, table = str(tmp_path / "m"), tmp_path / "out.csv"
+    code, out, err = tigranet(monkeypatch, capsys, "train", str(photos), "-o", model, "--epochs", "2")
+    assert code in (0, None)
+    assert "broken.png: the file is empty" in err.replace("\n", "")
+    assert "training images" in out
+    assert TIGraNet.from_pretrained(model).class_names == ("digit 0", "digit 1", "digit 2")
+    _, out, _ = tigranet(monkeypatch, capsys, "evaluate", model, str(photos), "--json")
+    assert json.loads(out)["images"] == 6
+    code, out, err = tigranet(monkeypatch, capsys, "predict", model, str(photos), "--csv", str(table))
+    assert code in (0, None), err
+    assert out == ""
+    assert "broken.png: the file is empty" in err.replace("\n", "")
+    rows = table.read_text().splitlines()
+    assert rows[0] == "path,label,probability"
+    assert len(rows) == 41
+    _, out, err = tigranet(monkeypatch, capsys, "predict", model, str(photos / "digit 0"), "--json", "--reject", "1")
+    assert err.strip() == ""
+    assert {json.loads(line)["label"] for line in out.splitlines()} == {"unknown"}
+
+
+def test_a_name_that_is_not_utf_8_is_no_trouble(tmp_path, photos):
+
+    model = tmp_path / "m"
+    TIGraNet("SC[2,2]-S[2]", 2, image_size=28).save_pretrained(model)
+    source = next(photos.rglob("*.png")).read_bytes()
+    name = os.fsencode(tmp_path) + b"/caf\xe9.png"
+    with open(name, "wb") as file:
+        file.write(source)
+    command = [sys.executable, "-c", "from tigranet.cli import main; main()", "predict", str(model), os.fsdecode(name)]
+    finished = subprocess.run(command, capture_output=True, check=True)
+    assert b"caf\xe9.png" in finished.stdout

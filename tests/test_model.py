@@ -173,7 +173,7 @@ def test_the_active_sets_of_trained_networks_are_the_same_sets_turned_and_shifte
 
 
 @pytest.mark.parametrize("preset", ["paper-small", "paper"])
-def test_rounding_is_ten_times_smaller_than_the_tolerance_of_ties(preset):
+def test_rounding_is_far_smaller_than_the_tolerance_of_ties(preset):
     """The largest difference between float32 and float64 maps, by the map's largest magnitude."""
     net, images = TIGraNet(preset, num_classes=3), difficult_images()
     double = copy.deepcopy(net).double()

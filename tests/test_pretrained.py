@@ -27,7 +27,11 @@ def test_what_is_saved_is_what_is_loaded(trained, saved):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"boundary": "torus", "in_maps": 3}, {"init": "paper", "ties": "strict"}, {"neighbours": 4, "span": 1.5}],
+    [
+        {"boundary": "torus", "in_maps": 3},
+        {"init": "paper", "ties": "strict"},
+        {"neighbours": 4, "span": 1.5, "class_names": ["a", "b", "c", "d"], "image_size": 6},
+    ],
 )
 def test_every_argument_comes_back(arguments, tmp_path):
     net = TIGraNet("SC[2,2]-DP[9]-S[2]", num_classes=4, **arguments).eval()

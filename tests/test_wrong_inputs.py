@@ -134,6 +134,7 @@ WRONG = {
     ),
     # networks
     "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps are at least 1, got 0 and 1"),
+    "a class without a name": (lambda _: net(class_names=["a"]), "one name a class, got 1 names for 2 classes"),
     "unknown start": (lambda _: net(init="xavier"), "init is 'default' or 'paper', got 'xavier'"),
     "network on an unknown boundary": (lambda _: net(boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
     "image without a batch": (lambda _: net()(torch.rand(1, 8, 8)), "(batch, 1, height, width), got shape (1, 8, 8)"),

@@ -1,8 +1,10 @@
 """The ``tigranet`` command: parses, calls, prints."""
 
+import io
 import json
 import os
 import sys
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +15,9 @@ from rich.table import Table
 from tigranet.graphs.grid import Boundary
 
 if TYPE_CHECKING:
-    from tigranet.data import DataSet
+    from collections.abc import Iterator
+
+    from tigranet.data import Broken, DataSet
     from tigranet.model import TIGraNet
 
 app = typer.Typer(
@@ -27,6 +31,11 @@ app.add_typer(data_app, name="data")
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Data = Annotated[
+    str, typer.Argument(help="A folder with one sub-folder a class, or the name of a data set ('tigranet data list').")
+]
+Size = Annotated[int | None, typer.Option(help="Bring images of a folder to this size.  [default: theirs, at most 64]")]
+Color = Annotated[bool, typer.Option("--color", help="Use all channels of the images of a folder, not their grey.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the data; else TIGRANET_DATA, else the user's cache.")
 ]
@@ -34,10 +43,13 @@ DataDir = Annotated[
 
 @app.command(epilog="Example: tigranet train mnist-012 -o model/")
 def train(
-    data: Annotated[str, typer.Argument(help="The name of a data set: 'tigranet data list' shows them.")],
+    data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the model to.")] = Path("model"),
     architecture: Annotated[
-        str | None, typer.Option(help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.  [default: as in the paper]")
+        str | None,
+        typer.Option(
+            help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.  [default: paper-small, or the paper's]"
+        ),
     ] = None,
     boundary: Annotated[Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")] = "free",
     epochs: Annotated[
@@ -45,21 +57,23 @@ def train(
     ] = None,
     jitter: Annotated[bool, typer.Option(help="Shift each training image by up to half a pixel.")] = True,
     seed: Annotated[int, typer.Option(help="Draws the images, the starting weights, the batches, the angles.")] = 0,
+    size: Size = None,
+    color: Color = False,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Train on upright images, measure on moved ones, save the model."""
     from tigranet.architecture import Architecture
-    from tigranet.data import load
-    from tigranet.experiments.paper import REPORTED, Reported
+    from tigranet.data import NAMED
+    from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import run
     from tigranet.training import Recipe
 
     console = Console(stderr=True, highlight=False)
-    data_set = load(data, seed, data_dir)
+    data_set = _load(data, seed, data_dir, size, color, console)
     images = len(data_set.train.labels)
-    layers = Architecture.parse(architecture or ("paper-small" if images <= 500 else "paper"))
+    layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
     chosen = {"seed": seed} | ({} if epochs is None else {"epochs": epochs}) | ({} if jitter else {"jitter": 0.0})
     recipe = Recipe.for_images(images, **chosen)
     _check_writable(output)
@@ -71,15 +85,19 @@ def train(
     if as_json:
         print(json.dumps(measured.to_json() | {"model": str(output)}))
         return
-    paper = REPORTED.get((data_set.name, str(layers)), Reported("no table"))
-    table = Table("accuracy, %", "measured", f"paper, {paper.table}")
-    table.add_row("training images", f"{measured.train:.1f}", paper.train)
-    table.add_row("validation images", f"{measured.validation:.1f}", paper.validation)
-    table.add_row("test images, upright", f"{measured.test:.1f}", paper.test)
+    paper = REPORTED.get((data_set.name, str(layers)))
+    rows = [
+        ["training images", f"{measured.train:.1f}", paper.train if paper else ""],
+        ["validation images", f"{measured.validation:.1f}", paper.validation if paper else ""],
+        ["test images, upright", f"{measured.test:.1f}", paper.test if paper else ""],
+    ]
     if data_set.moved.turned or data_set.moved.shifted:
-        table.add_row(f"test images, {measured.how}", str(measured.moved), paper.moved)
+        rows.append([f"test images, {measured.how}", str(measured.moved), paper.moved if paper else ""])
     if data_set.moved.turned:
-        table.add_row("same, pixels not interpolated", str(measured.nearest), "-")
+        rows.append(["same, pixels not interpolated", str(measured.nearest), "-"])
+    table = Table("accuracy, %", "measured", *([f"paper, {paper.table}"] if paper else []))
+    for row in rows:
+        table.add_row(*row[: len(table.columns)])
     print(f"{measured.architecture}, {measured.parameters:,} parameters, trained in {measured.seconds:.0f} s")
     Console().print(table)
     if measured.moved.draws > 1:
@@ -90,19 +108,19 @@ def train(
 @app.command(epilog="Example: tigranet evaluate model/ mnist-012")
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
-    data: Annotated[str, typer.Argument(help="The name of a data set: 'tigranet data list' shows them.")],
+    data: Data,
     seed: Annotated[int, typer.Option(help="Draws the images and how they are moved; take that of the training.")] = 0,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """The accuracy on test images: upright, rotated and shifted, and what is lost."""
-    from tigranet.data import load
     from tigranet.evaluation import measure
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
-    found = measure(net, load(data, seed, data_dir), seed)
+    console = Console(stderr=True, highlight=False)
+    found = measure(net, _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console), seed)
     if as_json:
         print(json.dumps(found.to_json()))
         return
@@ -111,6 +129,35 @@ def evaluate(
     for how, accuracy in found.moved.items():
         table.add_row(how, str(accuracy), f"{found.drop(how):.2f}")
     Console().print(table)
+
+
+@app.command(epilog="Example: tigranet predict model/ photos/ --csv answers.csv")
+def predict(
+    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
+    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
+    csv: Annotated[Path | None, typer.Option(help="Write path, label and probability to this file.")] = None,
+    reject: Annotated[float, typer.Option(help="Answer 'unknown' below this probability.")] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Name the class of each image, at whatever angle it was taken."""
+    from tigranet.data import Broken
+    from tigranet.evaluation import answers
+    from tigranet.evaluation.table import whole_file, writer
+    from tigranet.model import TIGraNet
+
+    net = TIGraNet.from_pretrained(model)
+    console = Console(stderr=True, highlight=False)
+    broken = []
+    with whole_file(csv) as table, console.status("0 images") as status:
+        write = writer(table, as_json and csv is None)
+        for number, answer in enumerate(answers(net, _files(images), reject), start=1):
+            status.update(f"{number} images")
+            if isinstance(answer, Broken):
+                broken.append(answer)
+            else:
+                write(answer)
+    _print_broken(broken, console)
 
 
 @data_app.command("list", epilog="Example: tigranet data list")
@@ -161,6 +208,33 @@ def check(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False)
         raise ValueError("some data are bad: delete those files and fetch them again")
 
 
+def _load(data: str, seed: int, data_dir: Path | None, size: int | None, color: bool, console: Console) -> "DataSet":
+    """A named set, or a folder of images."""
+    from tigranet.data import NAMED, load, load_folder
+
+    if data in NAMED or not Path(data).is_dir():
+        return load(data, seed, data_dir)
+    with console.status("reading images") as status:
+        read = count(1)
+        data_set, broken = load_folder(
+            Path(data), seed, size, color, lambda: status.update(f"reading images: {next(read)}")
+        )
+    _print_broken(broken, console)
+    return data_set
+
+
+def _files(paths: list[Path]) -> "Iterator[Path]":
+    from tigranet.data import image_files
+
+    for path in paths:
+        yield from image_files(path) if path.is_dir() else [path]
+
+
+def _print_broken(broken: "list[Broken]", console: Console) -> None:
+    for file in broken:
+        console.print(f"left out: {file.path}: {file.reason}", markup=False)
+
+
 def _check_writable(folder: Path) -> None:
     """Before an hour's work, not after it."""
     if folder.exists() and not folder.is_dir():
@@ -182,6 +256,8 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
 
 def main() -> None:
     """Run the command; an error is one line, a traceback only with --debug."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes, not always UTF-8
     try:
         app()
     except Exception as error:

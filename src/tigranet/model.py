@@ -1,6 +1,6 @@
 """TIGraNet: an architecture walked over the graph of the image it is given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -47,6 +47,8 @@ class TIGraNet(Pretrained, nn.Module):
             ``default`` standardises the statistics and starts as PyTorch does (reading 12). The filters
             start as the paper's in both.
         span: where the starting filters end on the spectrum, see :func:`filter_bank`.
+        class_names, image_size: kept with the network for whoever reads files: what its classes are called, and the
+            square that images were brought to before training.
 
     >>> net = TIGraNet("paper-small", num_classes=3).eval()
     >>> net(torch.rand(2, 1, 28, 28)).shape
@@ -66,17 +68,23 @@ class TIGraNet(Pretrained, nn.Module):
         ties: Ties = "keep",
         init: Literal["default", "paper"] = "default",
         span: float = 2.0,
+        class_names: Sequence[str] | None = None,
+        image_size: int | None = None,
     ) -> None:
         super().__init__()
         if isinstance(architecture, str):
             architecture = Architecture.parse(architecture)
         if num_classes < 1 or in_maps < 1:
             raise ValueError(f"num_classes and in_maps are at least 1, got {num_classes} and {in_maps}")
+        if class_names is not None and len(class_names) != num_classes:
+            raise ValueError(f"one name a class, got {len(class_names)} names for {num_classes} classes")
         if init not in ("default", "paper"):
             raise ValueError(f"init is 'default' or 'paper', got {init!r}")
         GridLaplacian(3, 3, neighbours, boundary), DynamicPool(1, ties)  # they say now what is wrong, if anything is
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours = boundary, neighbours
+        self.class_names = tuple(class_names or map(str, range(num_classes)))
+        self.image_size = image_size
         self._graphs: dict[tuple[int, int], GridLaplacian] = {}
         self.config = {
             "architecture": str(architecture),
@@ -87,6 +95,8 @@ class TIGraNet(Pretrained, nn.Module):
             "ties": ties,
             "init": init,
             "span": span,
+            "class_names": None if class_names is None else list(class_names),
+            "image_size": image_size,
         }
 
         self.graph_layers = nn.ModuleList()

@@ -1,6 +1,17 @@
 """What a trained network is worth."""
 
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
+from tigranet.evaluation.answers import UNKNOWN, Answer, answers
 from tigranet.evaluation.robustness import Robustness, measure
 
-__all__ = ["Accuracy", "Robustness", "accuracy", "measure", "moved_accuracy", "predict"]
+__all__ = [
+    "UNKNOWN",
+    "Accuracy",
+    "Answer",
+    "Robustness",
+    "accuracy",
+    "answers",
+    "measure",
+    "moved_accuracy",
+    "predict",
+]

@@ -54,7 +54,15 @@ def run(
     """A network of ``architecture`` trained on ``data`` by ``recipe``, and its accuracies."""
     torch.manual_seed(recipe.seed)
     in_maps = data.train.images.shape[1]
-    module = TIGraNet(architecture, len(data.class_names), in_maps, boundary=boundary)
+    height, width = data.train.images.shape[2:]
+    module = TIGraNet(
+        architecture,
+        len(data.class_names),
+        in_maps,
+        boundary=boundary,
+        class_names=data.class_names,
+        image_size=height if height == width else None,
+    )
     start = perf_counter()
     fit(module, data.train, data.validation, recipe, console)
     seconds = perf_counter() - start
