@@ -48,6 +48,7 @@ def test_a_small_set_is_drawn_ten_times_and_a_large_one_once():
     assert moved_accuracy(Brightest(), left_bright(40), ROTATED).draws == 10
     assert moved_accuracy(Brightest(), left_bright(400), ROTATED).draws == 3
     assert moved_accuracy(Brightest(), left_bright(1000), ROTATED).draws == 1
+    assert moved_accuracy(Brightest(), left_bright(40), Isometry()).draws == 1
 
 
 def test_the_draws_are_those_of_the_seed():

@@ -120,7 +120,7 @@ SHIFTED = Isometry(shifted=6)
 
 NAMED: dict[str, Named] = {
     "mnist-012": Named("digits 0, 1, 2, 28x28: 500 + 100 + 100", DIGITS, tuple("012"), (500, 100, 100)),
-    # readings 13 and 14: resized to 26x26 and turned; padded to 34x34 so that a digit moves 6 pixels uncut
+    # readings 13 and 14: resized to 26x26 and turned; padded to 34x34 and shifted
     "mnist-rot": Named("digits 0 to 8, 26x26, tested rotated", MNIST, NINE, LARGE, _to_26),
     "mnist-trans": Named("digits 0 to 8, 34x34, tested shifted", MNIST, NINE, LARGE, _padded(3), SHIFTED),
     "mnist-rot10": Named("all ten digits, 28x28, tested rotated", MNIST, tuple("0123456789"), LARGE),

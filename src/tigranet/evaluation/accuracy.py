@@ -45,7 +45,7 @@ def moved_accuracy(
 ) -> Accuracy:
     """The accuracy with every image moved by itself, over draws by ``seed``."""
     generator = torch.Generator().manual_seed(seed)
-    draws = min(10, -(-ENOUGH // len(data.labels)))
+    draws = 1 if moved == Isometry() else min(10, -(-ENOUGH // len(data.labels)))
     seen = torch.tensor(
         [accuracy(module, data._replace(images=moved(data.images, generator, interpolation))) for _ in range(draws)],
         dtype=torch.float64,
