@@ -34,14 +34,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Data = Annotated[
     str, typer.Argument(help="A folder with one sub-folder a class, or the name of a data set ('tigranet data list').")
 ]
-Size = Annotated[int | None, typer.Option(help="Bring images of a folder to this size.  [default: theirs, at most 64]")]
+Size = Annotated[
+    int | None, typer.Option(min=2, help="Bring images of a folder to this size.  [default: theirs, at most 64]")
+]
 Color = Annotated[bool, typer.Option("--color", help="Use all channels of the images of a folder, not their grey.")]
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the data; else TIGRANET_DATA, else the user's cache.")
 ]
 
 
-@app.command(epilog="Example: tigranet train mnist-012 -o model/")
+@app.command(epilog="Examples: tigranet train my_images/ -o model/ · tigranet train mnist-012 -o model/")
 def train(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the model to.")] = Path("model"),
@@ -120,7 +122,9 @@ def evaluate(
 
     net = TIGraNet.from_pretrained(model)
     console = Console(stderr=True, highlight=False)
-    found = measure(net, _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console), seed)
+    data_set = _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console)
+    with console.status("measuring"):
+        found = measure(net, data_set, seed)
     if as_json:
         print(json.dumps(found.to_json()))
         return

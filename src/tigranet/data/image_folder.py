@@ -125,7 +125,8 @@ def load_folder(
     """The images of ``folder`` as a data set, and the files that were left out. ``step`` is called after each file.
 
     Images are brought to one square size (:func:`framed`): ``size``, or the median of their longer sides, at most 64.
-    Where the folder has no parts of its own, ``seed`` draws 15 % of each class to validate and 15 % to test.
+    Where the folder has no parts of its own, ``seed`` draws 15 % of each class to validate and 15 % to test. Where it
+    has some, images to validate that are missing are drawn likewise, and those to validate serve to test as well.
     """
     found = find_images(folder)
     size = size or _usual_size([path for part in found.parts.values() for path, _ in part])

@@ -2,6 +2,7 @@
 
 import platform
 import re
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -66,20 +67,21 @@ def run(
     start = perf_counter()
     fit(module, data.train, data.validation, recipe, console)
     seconds = perf_counter() - start
-    measured = Measured(
-        data=data.name,
-        architecture=str(architecture),
-        boundary=boundary,
-        parameters=sum(parameter.numel() for parameter in module.parameters()),
-        recipe=recipe,
-        seconds=round(seconds, 1),
-        train=accuracy(module, data.train),
-        validation=accuracy(module, data.validation),
-        test=accuracy(module, data.test),
-        how=str(data.moved),
-        moved=moved_accuracy(module, data.test, data.moved, recipe.seed),
-        nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
-    )
+    with console.status("measuring") if console else nullcontext():
+        measured = Measured(
+            data=data.name,
+            architecture=str(architecture),
+            boundary=boundary,
+            parameters=sum(parameter.numel() for parameter in module.parameters()),
+            recipe=recipe,
+            seconds=round(seconds, 1),
+            train=accuracy(module, data.train),
+            validation=accuracy(module, data.validation),
+            test=accuracy(module, data.test),
+            how=str(data.moved),
+            moved=moved_accuracy(module, data.test, data.moved, recipe.seed),
+            nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
+        )
     return module.cpu(), measured
 
 
