@@ -43,7 +43,7 @@ DataDir = Annotated[
 ]
 
 
-@app.command(epilog="Examples: tigranet train my_images/ -o model/ · tigranet train mnist-012 -o model/")
+@app.command(epilog="Example: tigranet train mnist-012 -o model/")
 def train(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the model to.")] = Path("model"),

@@ -25,6 +25,17 @@ def test_bilinear_rotation_is_scipys(size, angle):
     torch.testing.assert_close(came, torch.from_numpy(wanted), rtol=0, atol=1e-6)
 
 
+def test_a_picture_may_go_on_in_a_mirror():
+    images = torch.rand(2, 1, 9, 9) + 1
+    turned = rotate(images, torch.tensor([45.0, 200.0]), outside="reflection")
+    assert turned.min() >= 1
+    torch.testing.assert_close(turned[0, 0, 2:7, 2:7], rotate(images, torch.tensor([45.0, 0]))[0, 0, 2:7, 2:7])
+    moved = shift(images, torch.tensor([2, 0]), torch.tensor([0, -1]), outside="reflection")
+    assert torch.equal(moved[0, 0, 0], images[0, 0, 2])
+    assert torch.equal(moved[1, 0, :, -1], images[1, 0, :, -2])
+    assert Isometry(turned=True, outside="reflection")(images, torch.Generator()).min() >= 1
+
+
 def test_each_image_has_its_own_angle():
     images = torch.rand(1, 1, 9, 9).repeat(3, 1, 1, 1)
     turned = rotate(images, torch.tensor([0.0, 90.0, 33.0]))

@@ -11,6 +11,7 @@ def test_it_is_the_accuracies_and_what_is_lost(trained, mnist_012):
     found = measure(trained, mnist_012, seed=3)
     assert found.images == 100
     assert found.upright == accuracy(trained, mnist_012.test)
+    assert found.drop("turned by 90 degrees") == 0
     assert found.moved["rotated"] == moved_accuracy(trained, mnist_012.test, ROTATED, seed=3)
     assert found.moved["shifted by up to 3 pixels"] == moved_accuracy(
         trained, mnist_012.test, Isometry(shifted=3), seed=3

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tigranet.data.image_file import SUFFIXES, BrokenImageError, read_image
 from tigranet.data.labelled import DataSet, Labelled
+from tigranet.data.transforms import Isometry
 
 LARGEST_SIDE = 64
 HELD_OUT = 0.15
@@ -156,7 +157,8 @@ def load_folder(
         test = loaded.get("test", validation)
     else:
         raise ValueError(f"none of the images of '{folder}' can be read; the first: {broken[0].reason}")
-    return DataSet(folder.name, found.class_names, train, validation, test), broken
+    moved = Isometry(turned=True, outside="reflection")  # photographs fill their frame
+    return DataSet(folder.name, found.class_names, train, validation, test, moved), broken
 
 
 def _folders(folder: Path) -> list[Path]:

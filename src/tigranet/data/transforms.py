@@ -10,15 +10,18 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 Interpolation = Literal["bilinear", "nearest"]
+Outside = Literal["zeros", "reflection"]
+"""What comes in from outside an image: nothing, or the image in a mirror, for pictures that fill their frame."""
 
 
 def rotate(
     images: Float[Tensor, "batch maps height width"],
     degrees: Float[Tensor, " batch"],
     interpolation: Interpolation = "bilinear",
+    outside: Outside = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image turned counter-clockwise about its centre by its own angle; what comes in from outside is 0
-    (reading 14).
+    """Each image turned counter-clockwise about its centre by its own angle; the paper's come with zeros from
+    outside (reading 14).
 
     >>> image = torch.eye(3).reshape(1, 1, 3, 3)
     >>> rotate(image, torch.tensor([90.0])).squeeze().round().int()
@@ -34,13 +37,16 @@ def rotate(
     grid = F.affine_grid(
         torch.stack(rows, -1).unflatten(-1, (2, 3)).to(images), list(images.shape), align_corners=False
     )
-    return F.grid_sample(images, grid, mode=interpolation, padding_mode="zeros", align_corners=False)
+    return F.grid_sample(images, grid, mode=interpolation, padding_mode=outside, align_corners=False)
 
 
 def shift(
-    images: Float[Tensor, "batch maps height width"], down: Int[Tensor, " batch"], right: Int[Tensor, " batch"]
+    images: Float[Tensor, "batch maps height width"],
+    down: Int[Tensor, " batch"],
+    right: Int[Tensor, " batch"],
+    outside: Outside = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image shifted by its own whole numbers of pixels; what comes in from outside is 0.
+    """Each image shifted by its own whole numbers of pixels.
 
     >>> image = torch.eye(3).reshape(1, 1, 3, 3)
     >>> shift(image, torch.tensor([1]), torch.tensor([0])).squeeze().int()
@@ -49,7 +55,7 @@ def shift(
             [0, 1, 0]], dtype=torch.int32)
     """
     reach = int(torch.cat([down, right]).abs().max()) if len(down) else 0
-    padded = F.pad(images, (reach, reach, reach, reach))
+    padded = F.pad(images, (reach, reach, reach, reach), "constant" if outside == "zeros" else "reflect")
     height, width = images.shape[2:]
     rows = torch.arange(height, device=images.device) + reach - down.to(images.device)[:, None]
     columns = torch.arange(width, device=images.device) + reach - right.to(images.device)[:, None]
@@ -68,6 +74,7 @@ class Isometry:
 
     turned: bool = False
     shifted: int = 0
+    outside: Outside = "zeros"
 
     def __call__(
         self,
@@ -77,10 +84,11 @@ class Isometry:
     ) -> Float[Tensor, "batch maps height width"]:
         """A draw of ``generator``."""
         if self.turned:
-            images = rotate(images, 360 * torch.rand(len(images), generator=generator), interpolation)
+            angles = 360 * torch.rand(len(images), generator=generator)
+            images = rotate(images, angles, interpolation, self.outside)
         if self.shifted:
-            steps = torch.randint(-self.shifted, self.shifted + 1, (2, len(images)), generator=generator)
-            images = shift(images, *steps)
+            down, right = torch.randint(-self.shifted, self.shifted + 1, (2, len(images)), generator=generator)
+            images = shift(images, down, right, self.outside)
         return images
 
     def __str__(self) -> str:

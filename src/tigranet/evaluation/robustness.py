@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import torch
+
 from tigranet.data.labelled import DataSet
-from tigranet.data.transforms import ROTATED, Isometry
+from tigranet.data.transforms import Isometry
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.model import TIGraNet
 
@@ -30,18 +32,22 @@ class Robustness:
 
 
 def measure(net: TIGraNet, data: DataSet, seed: int = 0) -> Robustness:
-    """``net`` on the test images of ``data``: upright, rotated with and without interpolation, and shifted by as
-    many pixels as the data set says, or an eighth of the image."""
+    """``net`` on the test images of ``data``: upright; turned by 90 degrees, which changes nothing; rotated with and
+    without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
     classes, maps = len(data.class_names), data.test.images.shape[1]
     if (net.num_classes, net.in_maps) != (classes, maps):
         raise ValueError(
             f"the model has {net.num_classes} classes and reads {net.in_maps} channels, "
             f"{data.name} has {classes} and {maps}: it was trained on other data"
         )
-    shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8))
+    outside = data.moved.outside
+    rotated = Isometry(turned=True, outside=outside)
+    shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8), outside=outside)
+    quarter = data.test._replace(images=torch.rot90(data.test.images, 1, (2, 3)))
     moved = {
-        "rotated": moved_accuracy(net, data.test, ROTATED, seed),
-        "rotated, pixels not interpolated": moved_accuracy(net, data.test, ROTATED, seed, "nearest"),
+        "turned by 90 degrees": Accuracy(accuracy(net, quarter), 0.0, 1),
+        "rotated": moved_accuracy(net, data.test, rotated, seed),
+        "rotated, pixels not interpolated": moved_accuracy(net, data.test, rotated, seed, "nearest"),
         str(shifted): moved_accuracy(net, data.test, shifted, seed),
     }
     return Robustness(data.name, len(data.test.labels), accuracy(net, data.test), moved)
