@@ -81,14 +81,12 @@ class GridLaplacian(Laplacian):
         """One more pixel on each side: what lies across the border on the torus, zero on the free grid."""
         if not (self._wrap_rows or self._wrap_columns):
             return F.pad(image, (1, 1, 1, 1))
-        first, last = (
-            (image[..., :1, :], image[..., -1:, :]) if self._wrap_rows else (torch.zeros_like(image[..., :1, :]),) * 2
-        )
-        image = torch.cat((last, image, first), dim=-2)
-        first, last = (
-            (image[..., :1], image[..., -1:]) if self._wrap_columns else (torch.zeros_like(image[..., :1]),) * 2
-        )
-        return torch.cat((last, image, first), dim=-1)
+        for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
+            first, last = image.narrow(axis, 0, 1), image.narrow(axis, -1, 1)
+            if not wraps:
+                first = last = torch.zeros_like(first)
+            image = torch.cat((last, image, first), dim=axis)
+        return image
 
     def __repr__(self) -> str:
         diagonal = "" if self.diagonal == 1 else f", diagonal={self.diagonal:g}"
