@@ -166,7 +166,6 @@ def test_a_folder_is_trained_on_evaluated_and_predicted(monkeypatch, capsys, tmp
 
 
 def test_a_name_that_is_not_utf_8_is_no_trouble(tmp_path, photos):
-
     model = tmp_path / "m"
     TIGraNet("SC[2,2]-S[2]", 2, image_size=28).save_pretrained(model)
     source = next(photos.rglob("*.png")).read_bytes()

@@ -35,7 +35,6 @@ class Broken(NamedTuple):
 class FoundImages:
     """The image files of a folder, by part (train, validation, test; '' where it has no parts) and class."""
 
-    folder: Path
     class_names: tuple[str, ...]
     parts: dict[str, list[tuple[Path, int]]]
 
@@ -77,7 +76,7 @@ def find_images(folder: Path) -> FoundImages:
             f"a folder of images has one sub-folder for each class, at least 2, '{folder}' has {len(names)}: "
             "put the images of each class into a folder of its own"
         )
-    return FoundImages(folder, tuple(names), parts)
+    return FoundImages(tuple(names), parts)
 
 
 def framed(image: Float[np.ndarray, "height width channels"], size: int) -> Float[np.ndarray, "size size channels"]:
