@@ -46,8 +46,14 @@ def whole_weights(folder, **arguments):
 
 WRONG = {
     # graphs
-    "grid without rows": (lambda _: GridLaplacian(0, 5), "at least one row and one column, got 0 x 5"),
-    "grid of one pixel": (lambda _: GridLaplacian(1, 1), "a 1 x 1 grid is one isolated node"),
+    "grid without rows": (
+        lambda _: GridLaplacian(0, 5),
+        "a grid has rows and columns, and at least 2 pixels, got 0 x 5",
+    ),
+    "grid of one pixel": (
+        lambda _: GridLaplacian(1, 1),
+        "a grid has rows and columns, and at least 2 pixels, got 1 x 1",
+    ),
     "six neighbours": (lambda _: GridLaplacian(4, 4, 6), "neighbours is 4 or 8, got 6"),
     "unknown boundary": (lambda _: GridLaplacian(4, 4, boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
     "negative diagonal": (lambda _: GridLaplacian(4, 4, diagonal=-1.0), "positive edge weight, got -1.0"),
@@ -154,7 +160,10 @@ WRONG = {
         lambda _: TIGraNet("SC[1,1]-S[1]", 2, ties="drop"),
         "ties is 'keep' or 'strict', got 'drop'",
     ),
-    "image of one pixel": (lambda _: net()(torch.rand(1, 1, 1, 1)), "a 1 x 1 grid is one isolated node"),
+    "image of one pixel": (
+        lambda _: net()(torch.rand(1, 1, 1, 1)),
+        "a grid has rows and columns, and at least 2 pixels, got 1 x 1",
+    ),
     "image where a signal is due": (
         lambda _: net()(torch.rand(1, 1, 4, 4), GridLaplacian(4, 4)),
         "(batch, 1, nodes), got shape (1, 1, 4, 4)",

@@ -54,7 +54,6 @@ class FC(Layer):
 
 
 KINDS: dict[str, type[Layer]] = {kind.__name__: kind for kind in (SC, DP, S, FC)}
-
 PRESETS = {
     "paper-small": "SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]",
     "paper": "SC[10,4]-DP[600]-SC[20,4]-DP[300]-S[12]-FC[500]-FC[300]-FC[100]",
@@ -93,9 +92,12 @@ class Architecture:
     @classmethod
     def parse(cls, text: str) -> "Architecture":
         """Read the notation, or the name of a preset."""
+        if text not in PRESETS and "[" not in text:
+            near = get_close_matches(text, PRESETS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(PRESETS)}"
+            raise ValueError(f"'{text}' is neither a preset nor layers such as '{PRESETS['paper-small']}': {hint}")
         text = PRESETS.get(text, text)
-        layers = tuple(_parse_layer(token, number, text) for number, token in enumerate(text.split("-"), start=1))
-        return cls(layers)
+        return cls(tuple(_parse_layer(token, number, text) for number, token in enumerate(text.split("-"), start=1)))
 
     def __str__(self) -> str:
         return "-".join(map(str, self.layers))
@@ -105,10 +107,6 @@ def _parse_layer(token: str, number: int, text: str) -> Layer:
     where = f"in layer {number} ('{token}') of '{text}'"
     match = re.fullmatch(r"\s*([A-Za-z]+)\s*\[([^\[\]]*)\]\s*", token)
     if match is None:
-        if "[" not in text:
-            near = get_close_matches(text, PRESETS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(PRESETS)}"
-            raise ValueError(f"'{text}' is neither a preset nor layers such as '{PRESETS['paper-small']}': {hint}")
         raise ValueError(f"a layer is written NAME[number,...], which it is not {where}")
     name, inside = match.groups()
     if name not in KINDS:
@@ -117,8 +115,8 @@ def _parse_layer(token: str, number: int, text: str) -> Layer:
     wanted = [field.name for field in fields(kind)]
     values = [value.strip() for value in inside.split(",")] if inside.strip() else []
     if len(values) != len(wanted):
-        plural = "number" if len(wanted) == 1 else "numbers"
-        raise ValueError(f"{name} takes {len(wanted)} {plural} ({', '.join(wanted)}), got {len(values)} {where}")
+        numbers = f"{len(wanted)} number{'s' * (len(wanted) > 1)} ({', '.join(wanted)})"
+        raise ValueError(f"{name} takes {numbers}, got {len(values)} {where}")
     for field, value in zip(wanted, values, strict=True):
         if not re.fullmatch(r"[0-9]+", value):
             raise ValueError(f"{name} takes a whole number for {field}, got '{value}' {where}")

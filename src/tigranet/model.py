@@ -43,12 +43,10 @@ class TIGraNet(Pretrained, nn.Module):
         boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
         neighbours: 8 as in the paper, or 4.
         ties: how the pooling treats equal values, see :class:`DynamicPool`.
-        init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly;
-            ``default`` standardises the statistics and starts as PyTorch does (reading 12). The filters
-            start as the paper's in both.
+        init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly; ``default``
+            standardises the statistics and starts as PyTorch does (reading 12). The filters start alike.
         span: where the starting filters end on the spectrum, see :func:`filter_bank`.
-        class_names, image_size: kept with the network for whoever reads files: what its classes are called, and the
-            square that images were brought to before training.
+        class_names, image_size: for whoever reads files: names of the classes, and the square that images had.
 
     >>> net = TIGraNet("paper-small", num_classes=3).eval()
     >>> net(torch.rand(2, 1, 28, 28)).shape
@@ -71,6 +69,7 @@ class TIGraNet(Pretrained, nn.Module):
         class_names: Sequence[str] | None = None,
         image_size: int | None = None,
     ) -> None:
+        config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
         if isinstance(architecture, str):
             architecture = Architecture.parse(architecture)
@@ -85,20 +84,8 @@ class TIGraNet(Pretrained, nn.Module):
         self.boundary, self.neighbours = boundary, neighbours
         self.class_names = tuple(class_names or map(str, range(num_classes)))
         self.image_size = image_size
+        self.config = config | {"architecture": str(architecture), "class_names": class_names and list(class_names)}
         self._graphs: dict[tuple[int, int], GridLaplacian] = {}
-        self.config = {
-            "architecture": str(architecture),
-            "num_classes": num_classes,
-            "in_maps": in_maps,
-            "boundary": boundary,
-            "neighbours": neighbours,
-            "ties": ties,
-            "init": init,
-            "span": span,
-            "class_names": None if class_names is None else list(class_names),
-            "image_size": image_size,
-        }
-
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
         width = in_maps
@@ -169,6 +156,5 @@ class TIGraNet(Pretrained, nn.Module):
         return graph
 
     def extra_repr(self) -> str:
-        return (
-            f"'{self.architecture}', num_classes={self.num_classes}, in_maps={self.in_maps}, boundary={self.boundary!r}"
-        )
+        channels = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
+        return f"'{self.architecture}', {channels}, boundary={self.boundary!r}"

@@ -17,9 +17,8 @@ Neighbours = Literal[4, 8]
 class GridLaplacian(Laplacian):
     r"""The normalized Laplacian of a ``height`` x ``width`` grid of pixels.
 
-    A pixel is joined to its 4 nearest neighbours with weight 1 and, for ``neighbours=8`` (the paper's
-    grid), to its 4 diagonal ones with weight ``diagonal``. Node ``r * width + c`` is the pixel in row r
-    and column c.
+    A pixel is joined to its 4 nearest neighbours with weight 1 and, for ``neighbours=8`` (the paper's grid), to its 4
+    diagonal ones with weight ``diagonal``. Node ``r * width + c`` is the pixel in row r and column c.
 
     * ``boundary="free"`` is the paper's grid: pixels of the border have fewer neighbours, so the eight
       symmetries of the square are symmetries of the graph but a shift is not.
@@ -38,19 +37,10 @@ class GridLaplacian(Laplacian):
     """
 
     def __init__(
-        self,
-        height: int,
-        width: int,
-        neighbours: Neighbours = 8,
-        boundary: Boundary = "free",
-        diagonal: float = 1.0,
+        self, height: int, width: int, neighbours: Neighbours = 8, boundary: Boundary = "free", diagonal: float = 1.0
     ) -> None:
-        if height < 1 or width < 1:
-            raise ValueError(f"a grid has at least one row and one column, got {height} x {width}")
-        if height * width == 1:
-            raise ValueError(
-                "a 1 x 1 grid is one isolated node, which has no normalized Laplacian: use at least 2 pixels"
-            )
+        if height < 1 or width < 1 or height * width < 2:  # an isolated node has no normalized Laplacian
+            raise ValueError(f"a grid has rows and columns, and at least 2 pixels, got {height} x {width}")
         check_neighbourhood(neighbours, diagonal)
         if boundary not in ("free", "torus"):
             raise ValueError(f"boundary is 'free' or 'torus', got {boundary!r}")

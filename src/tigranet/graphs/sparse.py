@@ -24,21 +24,15 @@ class SparseLaplacian(Laplacian):
     def __init__(self, adjacency: Any) -> None:
         a = _as_coo(adjacency)
         (row, column), weight = a.indices(), a.values()
-        if (bad := ~torch.isfinite(weight)).any():
-            raise ValueError(f"edge weights are finite, got {_list(a, bad)}")
-        if (bad := weight < 0).any():
-            raise ValueError(f"edge weights are not negative, got {_list(a, bad)}")
-        if (bad := row == column).any():
-            raise ValueError(f"no edge joins a node to itself, got {_list(a, bad)}: set the diagonal to zero")
-        difference = (a - a.transpose(0, 1)).coalesce()
-        if (bad := difference.values().abs() > 1e-10 * weight.sum()).any():
-            uneven = _list(difference, bad)
-            raise ValueError(f"a_ij = a_ji, got a_ij - a_ji of {uneven}: give each edge in both directions, one weight")
+        _none(a, ~torch.isfinite(weight), "edge weights are finite, got {}")
+        _none(a, weight < 0, "edge weights are not negative, got {}")
+        _none(a, row == column, "no edge joins a node to itself, got {}: set the diagonal to zero")
+        uneven = (a - a.transpose(0, 1)).coalesce()
+        cure = "give each edge in both directions, one weight"
+        _none(uneven, uneven.values().abs() > 1e-10 * weight.sum(), "a_ij = a_ji, got a_ij - a_ji of {}: " + cure)
         degree = torch.zeros(a.shape[0], dtype=weight.dtype).index_add(0, row, weight)
-        if isolated := torch.nonzero(degree == 0).flatten().tolist():
-            raise ValueError(
-                f"every node has a neighbour, got {len(isolated)} isolated, {isolated[:5]}: leave them out"
-            )
+        if lone := torch.nonzero(degree == 0).flatten().tolist():
+            raise ValueError(f"every node has a neighbour, got {len(lone)} isolated, {lone[:5]}: leave them out")
         root = degree.rsqrt()
         super().__init__(len(degree), _coo(a.indices(), weight * root[row] * root[column], len(degree)))
         self.num_edges = len(weight) // 2
@@ -57,9 +51,8 @@ class SparseLaplacian(Laplacian):
         """
         edge_index = torch.as_tensor(edge_index).cpu()
         if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-            raise ValueError(
-                f"edge_index is whole numbers (2, edges), got {edge_index.dtype} {tuple(edge_index.shape)}"
-            )
+            came = f"{edge_index.dtype} {tuple(edge_index.shape)}"
+            raise ValueError(f"edge_index is whole numbers (2, edges), got {came}")
         if edge_index.shape[1] == 0:
             raise ValueError("a graph has at least one edge, got an empty edge_index")
         weights = torch.ones(edge_index.shape[1]) if weights is None else torch.as_tensor(weights).cpu()
@@ -86,19 +79,18 @@ class SparseLaplacian(Laplacian):
             raise ValueError(f"a mask is bool (height, width), got {mask.dtype} {tuple(mask.shape)}")
         if not mask.any():
             raise ValueError("a mask has at least two neighbouring pixels, got an empty one")
+        nodes = int(mask.sum())
         number = torch.full((mask.shape[0] + 1, mask.shape[1] + 2), -1)  # one pixel more on each side but the top
-        number[:-1, 1:-1][mask] = torch.arange(int(mask.sum()))
-        here = number[:-1, 1:-1]
-        steps = [(number[:-1, 2:], 1.0), (number[1:, 1:-1], 1.0)]
+        number[:-1, 1:-1][mask] = torch.arange(nodes)
+        here, right, down = number[:-1, 1:-1], number[:-1, 2:], number[1:, 1:-1]
+        steps = [(right, 1.0), (down, 1.0)]
         if neighbours == 8:
             steps += [(number[1:, 2:], diagonal), (number[1:, :-2], diagonal)]
-        pairs, weights = [], []
+        half = _coo(torch.empty(2, 0), torch.empty(0), nodes)
         for there, weight in steps:
-            joined = (here >= 0) & (there >= 0)
-            pairs.append(torch.stack((here[joined], there[joined])))
-            weights.append(torch.full((int(joined.sum()),), weight, dtype=torch.float64))
-        half = torch.cat(pairs, dim=1)
-        return cls(_coo(torch.cat((half, half.flip(0)), dim=1), torch.cat(weights).repeat(2), int(mask.sum())))
+            pairs = torch.stack((here, there))[:, (here >= 0) & (there >= 0)]
+            half += weight * _coo(pairs, torch.ones(pairs.shape[1]), nodes)
+        return cls(half + half.T)
 
     def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
         self._check(y)
@@ -115,23 +107,23 @@ def _coo(edge_index: Tensor, weights: Tensor, nodes: int) -> Tensor:
 
 def _as_coo(adjacency: Any) -> Tensor:
     """``adjacency``, whatever it is, as a float64 COO tensor with no zeros stored."""
-    scipy = hasattr(adjacency, "tocoo")  # SciPy is not imported for this
-    matrix: Any = adjacency.tocoo() if scipy else torch.as_tensor(adjacency, dtype=torch.float64, device="cpu").detach()
+    if scipy := hasattr(adjacency, "tocoo"):  # SciPy is not imported for this
+        adjacency = adjacency.tocoo()
+    matrix: Any = adjacency if scipy else torch.as_tensor(adjacency, dtype=torch.float64, device="cpu").detach()
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"an adjacency matrix is square and not empty, got shape {tuple(matrix.shape)}")
     if scipy:
         indices = torch.stack([torch.as_tensor(matrix.row).long(), torch.as_tensor(matrix.col).long()])
         values = torch.as_tensor(matrix.data)
-    elif matrix.layout == torch.strided:
-        indices = matrix.nonzero().T
-        values = matrix[tuple(indices)]
     else:
         matrix = matrix.to_sparse_coo().coalesce()
         indices, values = matrix.indices(), matrix.values()
     return _coo(indices[:, values != 0], values[values != 0], matrix.shape[0])
 
 
-def _list(a: Tensor, bad: Tensor) -> str:
-    """The first entries of ``a`` where ``bad`` holds, for a message."""
-    entries = zip(a.indices().T[bad][:3].tolist(), a.values()[bad][:3].tolist(), strict=True)
-    return ", ".join(f"{weight:g} at ({i}, {j})" for (i, j), weight in entries) + (" ..." if bad.sum() > 3 else "")
+def _none(a: Tensor, bad: Tensor, message: str) -> None:
+    """Raise ``message`` with the first entries of ``a`` where ``bad`` holds, if there are any."""
+    if bad.any():
+        entries = zip(a.indices().T[bad][:3].tolist(), a.values()[bad][:3].tolist(), strict=True)
+        came = ", ".join(f"{weight:g} at ({i}, {j})" for (i, j), weight in entries)
+        raise ValueError(message.format(came + (" ..." if bad.sum() > 3 else "")))

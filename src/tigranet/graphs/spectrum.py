@@ -34,9 +34,7 @@ class Eigenbasis:
     def of(cls, laplacian: Laplacian, dtype: torch.dtype = torch.float64) -> "Eigenbasis":
         """Decompose ``laplacian``, at most ``MAX_NODES`` nodes large."""
         if laplacian.num_nodes > MAX_NODES:
-            raise ValueError(
-                f"an eigenbasis is for graphs of at most {MAX_NODES} nodes, {laplacian!r} has {laplacian.num_nodes}"
-            )
+            raise ValueError(f"an eigenbasis is for at most {MAX_NODES} nodes, {laplacian!r} has {laplacian.num_nodes}")
         return cls(*torch.linalg.eigh(laplacian.to_dense(dtype)))
 
     def fourier(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:

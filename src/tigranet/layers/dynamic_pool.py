@@ -43,9 +43,7 @@ class DynamicPool(nn.Module):
         self.num_active, self.ties, self.tolerance = num_active, ties, tolerance
 
     def forward(
-        self,
-        z: Float[Tensor, "batch maps nodes"],
-        omega: Bool[Tensor, "batch 1 nodes"] | None = None,
+        self, z: Float[Tensor, "batch maps nodes"], omega: Bool[Tensor, "batch 1 nodes"] | None = None
     ) -> Bool[Tensor, "batch maps nodes"]:
         if z.ndim != 3:
             raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {tuple(z.shape)}")

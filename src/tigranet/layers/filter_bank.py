@@ -31,7 +31,4 @@ def filter_bank(num_filters: int, degree: int, span: float = 2.0) -> Float[Tenso
     centres = spacing * (np.arange(num_filters) + 0.5)
     windows = np.abs(lam - centres[:, None]) < WIDTH * spacing / 2
     fits = [np.polynomial.Polynomial.fit(lam, window, degree).convert().coef for window in windows.astype(float)]
-    alpha = np.zeros((num_filters, degree + 1))
-    for i, fit in enumerate(fits):
-        alpha[i, : len(fit)] = fit
-    return torch.from_numpy(alpha)
+    return torch.from_numpy(np.stack([np.pad(fit, (0, degree + 1 - len(fit))) for fit in fits]))

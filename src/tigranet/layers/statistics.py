@@ -19,11 +19,10 @@ class Statistics(nn.Module):
         \mu_{i,k} = \tfrac1N \sum_n |t_{i,k}(n)|, \quad
         \sigma^2_{i,k} = \tfrac1N \sum_n \left(|t_{i,k}(n)| - \mu_{i,k}\right)^2 .
 
-    Readings: :math:`\tilde z_i` is :math:`z_i` set to zero outside its own active nodes before the
-    recursion; mean and variance run over all N nodes, both with 1/N (6). The exact gradient of that
-    variance is :math:`\tfrac2N (|t| - \mu)\,\mathrm{sign}(t)`, of which the paper's Eq. der_stat2 is the
-    diagonal term (7). The gradient of \|t\| at 0 is 0, and a t that is zero but for rounding counts as
-    0, or its sign would be noise (8).
+    Readings: :math:`\tilde z_i` is :math:`z_i` set to zero outside its own active nodes before the recursion; mean and
+    variance run over all N nodes, both with 1/N (6). The exact gradient of that variance is
+    :math:`\tfrac2N (|t| - \mu)\,\mathrm{sign}(t)`, of which the paper's Eq. der_stat2 is the diagonal term (7). The
+    gradient of \|t\| at 0 is 0, and a t that is zero but for rounding counts as 0, or its sign would be noise (8).
 
     Shapes: ``z`` and ``active`` (batch, maps, nodes) -> (batch, maps * 2 * (order + 1)), map after map.
 
