@@ -12,8 +12,8 @@ import tigranet
 
 PACKAGE = Path(tigranet.__file__).parent
 ROOMS = [  # data flows down this list; imports point up it
-    "graphs", "polynomials", "kernels", "layers", "architecture", "pretrained", "model", "baselines", "data",
-    "training", "evaluation", "experiments", "figures", "estimator", "export", "cli",
+    "graphs", "polynomials", "kernels", "layers", "notation", "architecture", "pretrained", "model", "baselines",
+    "data", "training", "evaluation", "experiments", "figures", "estimator", "export", "cli",
 ]  # fmt: skip
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 

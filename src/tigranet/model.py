@@ -7,13 +7,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, FC, SC, Architecture, Layer, S
+from tigranet.architecture import DP, SC, Architecture, S
 from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
+from tigranet.notation import FC, Layer
 from tigranet.pretrained import Pretrained
 
 
