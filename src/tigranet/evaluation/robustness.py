@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from tigranet.baselines.convnet import ConvNet
 from tigranet.data.labelled import DataSet
 from tigranet.data.transforms import Isometry
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
@@ -31,15 +32,20 @@ class Robustness:
         return asdict(self) | {"moved": moved}
 
 
-def measure(net: TIGraNet, data: DataSet, seed: int = 0) -> Robustness:
-    """``net`` on the test images of ``data``: upright; turned by 90 degrees, which changes nothing; rotated with and
-    without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
+def check_fits(net: TIGraNet | ConvNet, data: DataSet) -> None:
+    """Whether ``net`` can have been trained on ``data``."""
     classes, maps = len(data.class_names), data.test.images.shape[1]
     if (net.num_classes, net.in_maps) != (classes, maps):
         raise ValueError(
             f"the model has {net.num_classes} classes and reads {net.in_maps} channels, "
             f"{data.name} has {classes} and {maps}: it was trained on other data"
         )
+
+
+def measure(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:
+    """``net`` on the test images of ``data``: upright; turned by 90 degrees, which changes nothing; rotated with and
+    without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
+    check_fits(net, data)
     outside = data.moved.outside
     rotated = Isometry(turned=True, outside=outside)
     shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8), outside=outside)

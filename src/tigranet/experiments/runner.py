@@ -1,20 +1,17 @@
 """Train a network on a data set and measure it."""
 
-import platform
-import re
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
 from rich.console import Console
 
-from tigranet import __version__
 from tigranet.architecture import Architecture
 from tigranet.data.labelled import DataSet
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
+from tigranet.evaluation.provenance import machine, versions
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
@@ -40,9 +37,8 @@ class Measured:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with what they were measured by."""
-        versions = {"tigranet": __version__, "torch": torch.__version__, "python": platform.python_version()}
         accuracies = {"moved": self.moved._asdict(), "nearest": self.nearest._asdict()}
-        return asdict(self) | accuracies | {"versions": versions, "machine": _machine()}
+        return asdict(self) | accuracies | {"versions": versions(), "machine": machine()}
 
 
 def run(
@@ -83,10 +79,3 @@ def run(
             nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
         )
     return module.cpu(), measured
-
-
-def _machine() -> dict[str, Any]:
-    about = Path("/proc/cpuinfo")
-    named = re.search(r"model name\s*: (.*)", about.read_text()) if about.exists() else None
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"cpu": named[1] if named else platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}

@@ -1,0 +1,70 @@
+"""Which classes are told apart and which are taken for another."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from tigranet.data.labelled import Labelled
+from tigranet.evaluation.confidence import Answered
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Parts of 1; None where there is nothing to divide by."""
+
+    name: str
+    support: int
+    """Images of this class."""
+    precision: float | None
+    """Of the images that were said to be of this class, those that are."""
+    recall: float | None
+    """Of the images of this class, those that were said to be."""
+    f1: float | None
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """An image that was taken for another class."""
+
+    image: int
+    """Its number in the data."""
+    answer: str
+    truth: str
+    probability: float
+
+
+def confusion(data: Labelled, seen: Answered, classes: int) -> Int[np.ndarray, "truth answer"]:
+    """How many images of each class were said to be of each class."""
+    return np.asarray(confusion_matrix(data.labels.numpy(), seen.classes.numpy(), labels=np.arange(classes)))
+
+
+def figures_by_class(data: Labelled, seen: Answered, class_names: Sequence[str]) -> tuple[ClassFigures, ...]:
+    """A row a class, also for a class of which there is no image."""
+    precision, recall, f1, support = precision_recall_fscore_support(
+        data.labels.numpy(), seen.classes.numpy(), labels=np.arange(len(class_names)), zero_division=np.nan
+    )
+    return tuple(
+        ClassFigures(name, int(images), *(None if math.isnan(value) else float(value) for value in values))
+        for name, images, *values in zip(class_names, support, precision, recall, f1, strict=True)
+    )
+
+
+def confident_mistakes(
+    data: Labelled, seen: Answered, class_names: Sequence[str], at_most: int = 12
+) -> tuple[Mistake, ...]:
+    """The mistakes with the highest probabilities, the highest first."""
+    wrong = (seen.classes != data.labels).nonzero().flatten().tolist()
+    chosen = sorted(wrong, key=lambda image: (-float(seen.confidence[image]), image))[:at_most]
+    return tuple(
+        Mistake(
+            image,
+            class_names[int(seen.classes[image])],
+            class_names[int(data.labels[image])],
+            float(seen.confidence[image]),
+        )
+        for image in chosen
+    )

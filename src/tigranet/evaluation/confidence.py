@@ -1,0 +1,47 @@
+"""What a network answers, and how sure it is."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from tigranet.data.labelled import Labelled
+
+Transform = Callable[[Tensor], Tensor]
+"""A function of a batch of images."""
+
+
+def as_it_is(images: Tensor) -> Tensor:
+    """The transform that does nothing."""
+    return images
+
+
+class Answered(NamedTuple):
+    """The most probable class of each image, and its probability: the confidence."""
+
+    classes: Int[Tensor, " count"]
+    confidence: Float[Tensor, " count"]
+
+    def right(self, data: Labelled) -> int:
+        """How many are the class of their image."""
+        return int((self.classes == data.labels).sum())
+
+
+@torch.inference_mode()
+def answered(
+    module: nn.Module,
+    images: Float[Tensor, "count maps height width"],
+    transform: Transform = as_it_is,
+    batch_size: int = 256,
+) -> Answered:
+    """The answers of ``module`` to transformed images, a batch at a time, computed where the module is."""
+    device = next((parameter.device for parameter in module.parameters()), images.device)
+    training = module.training
+    try:
+        module.eval()
+        seen = [module(transform(batch.to(device))).softmax(1).max(1) for batch in images.split(batch_size)]
+    finally:
+        module.train(training)
+    return Answered(torch.cat([part.indices.cpu() for part in seen]), torch.cat([part.values.cpu() for part in seen]))

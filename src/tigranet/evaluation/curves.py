@@ -1,0 +1,136 @@
+"""How a network bears a movement that grows: accuracy, confidence and the change of its answer, point by point."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from tigranet.data.labelled import Labelled
+from tigranet.data.transforms import Outside, rotate, shift
+from tigranet.evaluation.confidence import Transform, answered
+from tigranet.testing import invariance_error
+
+ANGLES = tuple(float(angle) for angle in range(0, 361, 15))
+DIRECTIONS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+
+
+def turned(
+    images: Float[Tensor, "batch maps height width"], degrees: float, outside: Outside = "zeros"
+) -> Float[Tensor, "batch maps turned_height turned_width"]:
+    """Images turned counter-clockwise; by a multiple of 90 degrees their pixels change places, by no other arithmetic.
+
+    >>> turned(torch.eye(2).reshape(1, 1, 2, 2), 450.0).squeeze()
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    quarters, rest = divmod(degrees, 90)
+    if rest == 0:
+        return torch.rot90(images, int(quarters) % 4, (2, 3))
+    return rotate(images, torch.full((len(images),), degrees), outside=outside)
+
+
+def shifted(
+    images: Float[Tensor, "batch maps height width"], down: int, right: int, outside: Outside = "zeros"
+) -> Float[Tensor, "batch maps height width"]:
+    """All images shifted alike."""
+    return shift(images, torch.full((len(images),), down), torch.full((len(images),), right), outside)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy and mean confidence, in per cent, of ``images`` images at each point."""
+
+    images: int
+    at: tuple[float, ...]
+    """Degrees or pixels."""
+    accuracy: tuple[float, ...]
+    confidence: tuple[float, ...]
+
+
+def shift_lengths(size: int) -> tuple[float, ...]:
+    """From 0 to a quarter of an image of ``size``, in whole pixels, at most 16 of them.
+
+    >>> shift_lengths(28), shift_lengths(64)
+    ((0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0), (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0))
+    """
+    reach = size // 4
+    return tuple(float(length) for length in range(0, reach + 1, max(1, reach // 8)))
+
+
+def against_angle(
+    module: nn.Module,
+    data: Labelled,
+    outside: Outside = "zeros",
+    angles: Sequence[float] = ANGLES,
+    step: Callable[[], None] = lambda: None,
+) -> Curve:
+    """All images turned by each of ``angles``; ``step`` is called after each.
+
+    At quarter turns nothing is interpolated, so an invariant network is right as often as upright, to the image.
+    """
+
+    def transforms(angle: float) -> list[Transform]:
+        return [lambda images: turned(images, angle, outside)]
+
+    return _curve(module, data, angles, transforms, lambda angle: angle % 360, step)
+
+
+def against_shift(
+    module: nn.Module,
+    data: Labelled,
+    outside: Outside = "zeros",
+    lengths: Sequence[float] | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Curve:
+    """All images shifted by each number of pixels, the mean over down, right, up and left."""
+
+    def transforms(length: float) -> list[Transform]:
+        steps = [(int(length) * down, int(length) * right) for down, right in DIRECTIONS] if length else [(0, 0)]
+        return [lambda images, by=by: shifted(images, *by, outside) for by in steps]  # type: ignore[misc]
+
+    lengths = shift_lengths(min(data.images.shape[2:])) if lengths is None else lengths
+    return _curve(module, data, lengths, transforms, lambda length: length, step)
+
+
+def change_by_angle(
+    function: Transform,
+    images: Float[Tensor, "count maps height width"],
+    outside: Outside = "zeros",
+    angles: Sequence[float] = ANGLES,
+    step: Callable[[], None] = lambda: None,
+) -> tuple[float, ...]:
+    """The invariance error (:func:`tigranet.testing.invariance_error`) of ``function`` at each angle: the largest
+    change of any number that it answers to any image, as a part of their range."""
+
+    def one(angle: float) -> float:
+        with torch.inference_mode():
+            error = invariance_error(function, images, lambda images: turned(images, angle, outside))
+        step()
+        return error
+
+    return tuple(one(angle) for angle in angles)
+
+
+def _curve(
+    module: nn.Module,
+    data: Labelled,
+    points: Sequence[float],
+    transforms: Callable[[float], list[Transform]],
+    same: Callable[[float], float],
+    step: Callable[[], None],
+) -> Curve:
+    """The mean over the ``transforms`` of each point; points that are the ``same`` are measured once."""
+    seen: dict[float, tuple[float, float]] = {}
+    for point in points:
+        if same(point) not in seen:
+            asked = [answered(module, data.images, transform) for transform in transforms(same(point))]
+            accuracy = sum(part.right(data) for part in asked) / (len(asked) * len(data.labels))
+            confidence = sum(float(part.confidence.double().mean()) for part in asked) / len(asked)
+            seen[same(point)] = (100 * accuracy, 100 * confidence)
+        step()
+    values = [seen[same(point)] for point in points]
+    return Curve(
+        len(data.labels), tuple(points), tuple(value for value, _ in values), tuple(value for _, value in values)
+    )

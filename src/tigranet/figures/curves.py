@@ -1,0 +1,86 @@
+"""Curves of a network beside a plain one: accuracy and confidence against angle or shift, change against angle."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+
+COLOURS = ("#0072b2", "#d55e00", "#56b4e9")  # told apart by colour-blind readers, and by their dashes and marks in grey
+STYLES = ("-", "--", ":")
+MARKS = ("o", "s", "^")
+ROUNDING = 1e-8
+"""Changes below this are drawn at it: they are rounding, and a logarithm has no zero."""
+
+
+class Line(NamedTuple):
+    """One network's values at each point."""
+
+    name: str
+    at: Sequence[float]
+    values: Sequence[float]
+
+
+def draw_against_angle(axes: Axes, lines: Sequence[Line], what: str, chance: float | None = None) -> None:
+    """Per cent against degrees, quarter turns marked."""
+    _quarter_turns(axes)
+    _draw_per_cent(axes, lines, what, chance)
+
+
+def draw_against_shift(axes: Axes, lines: Sequence[Line], what: str, chance: float | None = None) -> None:
+    """Per cent against pixels."""
+    _draw_per_cent(axes, lines, what, chance)
+    axes.set(xlabel="shift, pixels", xlim=(0, max(lines[0].at)))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def draw_change(axes: Axes, lines: Sequence[Line]) -> None:
+    """The invariance error against degrees, on a logarithmic scale: down at the bottom, only rounding is left."""
+    _quarter_turns(axes)
+    floored = [line._replace(values=[max(value, ROUNDING) for value in line.values]) for line in lines]
+    for number, line in enumerate(floored):
+        _plot(axes, line, number)
+    axes.set_yscale("log")
+    axes.set_ylim(ROUNDING / 2, max(2.0, 2 * max(max(line.values) for line in floored)))
+    axes.set_ylabel("largest change, part of range")
+    _legend(axes)
+
+
+def _draw_per_cent(axes: Axes, lines: Sequence[Line], what: str, chance: float | None) -> None:
+    for number, line in enumerate(lines):
+        _plot(axes, line, number)
+    if chance is not None:
+        axes.axhline(chance, color="0.45", linewidth=0.8, linestyle=(0, (1, 3)), label="guessing")
+    axes.set(ylim=(0, 103), ylabel=what)
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    _legend(axes)
+
+
+def _plot(axes: Axes, line: Line, number: int) -> None:
+    axes.plot(
+        line.at,
+        line.values,
+        color=COLOURS[number % len(COLOURS)],
+        linestyle=STYLES[number % len(STYLES)],
+        marker=MARKS[number % len(MARKS)],
+        markersize=3.5,
+        linewidth=1.8,
+        label=line.name,
+        clip_on=False,
+        zorder=3,
+    )
+
+
+def _quarter_turns(axes: Axes) -> None:
+    for degrees in range(0, 361, 90):
+        axes.axvline(degrees, color="0.86", linewidth=1.2, zorder=0)
+    axes.set(xlim=(0, 360), xticks=range(0, 361, 45), xlabel="angle, degrees")
+
+
+def _legend(axes: Axes) -> None:
+    """Above the axes, where it hides nothing."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,
+        columnspacing=1.2, fontsize="medium",
+    )  # fmt: skip

@@ -1,0 +1,223 @@
+"""The report as a page: one HTML file that needs no other, and its numbers as JSON beside it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tigranet.data.labelled import Labelled
+from tigranet.evaluation.accuracy import Accuracy
+from tigranet.evaluation.curves import Curve
+from tigranet.evaluation.report import Report, Subject
+from tigranet.evaluation.table import whole_file
+from tigranet.figures.confusion import confusion_size, draw_confusion
+from tigranet.figures.curves import Line, draw_against_angle, draw_against_shift, draw_change
+from tigranet.figures.svg import as_data_uri, as_svg
+
+PAGE, NUMBERS = "report.html", "report.json"
+OUTSIDE = {"zeros": "zeros (black)", "reflection": "mirror images of the border"}
+CURVE = (5.0, 3.1)
+"""Inches; two stand side by side on a desk, one fills a phone."""
+
+
+def save_report(folder: Path, report: Report, test: Labelled) -> Path:
+    """Write the page and its numbers into ``folder``, each whole or not at all; ``test`` holds the images."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page = render(report, test)
+    with whole_file(folder / NUMBERS) as file:
+        file.write(json.dumps(report.to_json(), indent=2) + "\n")
+    with whole_file(folder / PAGE) as file:
+        file.write(page)
+    return folder / PAGE
+
+
+def render(report: Report, test: Labelled) -> str:
+    """The page. Names that are not UTF-8 are shown with a mark for each letter that is not."""
+    environment = Environment(
+        loader=PackageLoader("tigranet", "figures"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["per_cent"] = lambda part: "–" if part is None else f"{100 * part:.1f}"
+    ours, data = report.subjects[0], report.data
+    page = environment.get_template("report.html").render(
+        data=data,
+        model=report.made.get("model"),
+        boundary=report.made.get("boundary"),
+        subjects=report.subjects,
+        test_images=ours.robustness.images,
+        curve_images=ours.by_angle.images,
+        change_images=report.change_images,
+        outside=OUTSIDE[data.outside],
+        verdict=_verdict(report),
+        cards=_cards(ours),
+        rows=_rows(report.subjects),
+        draws=max(seen.draws for seen in ours.robustness.moved.values()),
+        figures=_figures(report),
+        changes=_changes(report.subjects),
+        classes=report.classes,
+        mistake_count=report.mistakes,
+        mistakes=[
+            {
+                "uri": as_data_uri(test.images[mistake.image]),
+                "image": mistake.image,
+                "answer": mistake.answer,
+                "truth": mistake.truth,
+                "probability": mistake.probability,
+            }
+            for mistake in report.confident_mistakes
+        ],
+        counts=[
+            {"name": name, "counts": counts}
+            for name, *counts in zip(data.class_names, *data.images.values(), strict=True)
+        ],
+        made=_made(report),
+    )
+    return page.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _verdict(report: Report) -> list[str]:
+    ours, images = report.subjects[0], report.subjects[0].robustness.images
+    rights = ", ".join(str(turn.right) for turn in ours.quarter_turns)
+    if ours.exact():
+        first = (
+            f"Turned by 90, 180 or 270 degrees, not one of {images} answers changes: {ours.right} are right upright and "
+            f"{ours.right} are right turned."
+        )
+    else:
+        changed = ", ".join(str(turn.changed) for turn in ours.quarter_turns)
+        first = (
+            f"Turned by 90, 180 and 270 degrees, {changed} of {images} answers change: {ours.right} are right upright, "
+            f"{rights} turned."
+        )
+    rotated = ours.robustness.moved["rotated"]
+    second = f"At random angles the network is right on {rotated} % of the images"
+    if len(report.subjects) > 1:
+        rival = report.subjects[1]
+        second += (
+            f"; a plain CNN of the same size, trained on the same images, on {rival.robustness.moved['rotated']} % "
+            f"(upright: {ours.robustness.upright:.1f} % and {rival.robustness.upright:.1f} %)"
+        )
+    return [first, f"{second}."]
+
+
+def _cards(ours: Subject) -> list[dict[str, str]]:
+    found, images = ours.robustness, ours.robustness.images
+    cards = [
+        {"what": "Upright", "number": f"{found.upright:.1f}", "unit": "%", "note": f"{ours.right} of {images} right"},
+        {
+            "what": "Turned 90°, 180°, 270°",
+            "number": " · ".join(dict.fromkeys(f"{100 * turn.right / images:.1f}" for turn in ours.quarter_turns)),
+            "unit": "%",
+            "note": ", ".join(str(turn.right) for turn in ours.quarter_turns) + f" of {images} right",
+        },
+    ]
+    for how, seen in found.moved.items():
+        if how != "turned by 90 degrees" and "interpolated" not in how:
+            drop = found.drop(how)
+            spread = f"± {seen.std:.1f} %" if seen.draws > 1 else "%"
+            note = f"{abs(drop):.1f} points {'lost' if drop >= 0 else 'won'}" + (
+                f", {seen.draws} draws" if seen.draws > 1 else ""
+            )
+            what = "Rotated at random" if how == "rotated" else how.capitalize()
+            cards.append({"what": what, "number": f"{seen.mean:.1f}", "unit": spread, "note": note})
+    return cards
+
+
+def _rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+    def cells(*accuracies: Accuracy) -> list[tuple[str, str]]:
+        return [
+            (str(seen), f"{subject.robustness.upright - seen.mean:.1f}")
+            for subject, seen in zip(subjects, accuracies, strict=True)
+        ]
+
+    rows: list[dict[str, Any]] = [
+        {"what": "upright", "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects]}
+    ]
+    for number, turn in enumerate(subjects[0].quarter_turns):
+        seen = [
+            Accuracy(100 * subject.quarter_turns[number].right / subject.robustness.images, 0.0, 1)
+            for subject in subjects
+        ]
+        rows.append({"what": f"turned by {turn.degrees} degrees", "cells": cells(*seen)})
+    for how in subjects[0].robustness.moved:
+        if how != "turned by 90 degrees":
+            rows.append({"what": how, "cells": cells(*(subject.robustness.moved[how] for subject in subjects))})
+    return rows
+
+
+def _figures(report: Report) -> dict[str, Markup]:
+    def lines(curve: str, what: str) -> list[Line]:
+        curves: list[tuple[str, Curve]] = [(subject.name, getattr(subject, curve)) for subject in report.subjects]
+        return [Line(name, seen.at, getattr(seen, what)) for name, seen in curves]
+
+    chance = 100 * max(sum(row) for row in report.confusion) / sum(map(sum, report.confusion))
+    changes = [
+        Line(f"{subject.name}, {what}", subject.by_angle.at, values)
+        for subject in report.subjects
+        for what, values in subject.change.items()
+    ]
+    names = [_legible(name) for name in report.data.class_names]
+    drawn = {
+        "angle_accuracy": as_svg(
+            lambda axes: draw_against_angle(axes, lines("by_angle", "accuracy"), "accuracy, %", chance),
+            CURVE,
+            "accuracy against angle",
+        ),
+        "angle_confidence": as_svg(
+            lambda axes: draw_against_angle(axes, lines("by_angle", "confidence"), "mean confidence, %"),
+            CURVE,
+            "mean confidence against angle",
+        ),
+        "shift_accuracy": as_svg(
+            lambda axes: draw_against_shift(axes, lines("by_shift", "accuracy"), "accuracy, %", chance),
+            CURVE,
+            "accuracy against shift",
+        ),
+        "shift_confidence": as_svg(
+            lambda axes: draw_against_shift(axes, lines("by_shift", "confidence"), "mean confidence, %"),
+            CURVE,
+            "mean confidence against shift",
+        ),
+        "change": as_svg(lambda axes: draw_change(axes, changes), CURVE, "change of the answer against angle"),
+        "confusion": as_svg(
+            lambda axes: draw_confusion(axes, report.confusion, names), confusion_size(names), "confusion matrix"
+        ),
+    }
+    return {name: Markup(svg) for name, svg in drawn.items()}
+
+
+def _changes(subjects: Sequence[Subject]) -> list[dict[str, str]]:
+    rows = []
+    for subject in subjects:
+        for what, values in subject.change.items():
+            quarter, other = (
+                max((value for angle, value in zip(subject.by_angle.at, values, strict=True) if (angle % 90 == 0) is is_quarter))
+                for is_quarter in (True, False)
+            )
+            rows.append({"what": f"{subject.name}, {what}", "quarter": f"{quarter:.1e}", "other": f"{other:.2f}"})
+    return rows
+
+
+def _made(report: Report) -> list[tuple[str, str]]:
+    made = report.made
+    rows = [
+        (subject.name, f"{subject.architecture}, {subject.parameters:,} parameters") for subject in report.subjects
+    ]
+    if "boundary" in made:
+        rows[0] = (rows[0][0], f"{rows[0][1]}, boundary {made['boundary']}")
+    if "recipe" in made:
+        rows.append(("CNN trained", f"on the same training images: {made['recipe']}"))
+    rows.insert(0, ("command", made["command"])) if "command" in made else None
+    rows.append(("seed", str(report.seed)))
+    rows.append(("versions", ", ".join(f"{name} {version}" for name, version in made["versions"].items())))
+    machine = made["machine"]
+    threads = f"{machine['threads']} thread{'s' * (machine['threads'] > 1)}"
+    rows.append(("machine", ", ".join(filter(None, [machine["gpu"], machine["cpu"], threads]))))
+    rows.append(("date", made["date"]))
+    return rows
+
+
+def _legible(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

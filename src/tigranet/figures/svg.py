@@ -1,0 +1,46 @@
+"""A figure as a piece of SVG to stand in a page, and an image as an address that holds it."""
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Callable
+
+import matplotlib
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+from torch import Tensor
+
+STYLE = {
+    "svg.fonttype": "none",  # letters stay letters: they can be searched, and the browser has fonts for all scripts
+    "svg.hashsalt": "tigranet",  # the same figure is the same text
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.edgecolor": "0.35",
+    "axes.labelcolor": "0.15",
+}
+
+
+def as_svg(draw: Callable[[Axes], None], size: tuple[float, float], title: str) -> str:
+    """What ``draw`` draws on axes of a figure of ``size`` inches; ``title`` is read to those who cannot see it."""
+    file = io.StringIO()
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has them
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.add_subplot())
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Title": title})
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg") :].replace("<svg ", '<svg role="img" ', 1)
+    return re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+
+
+def as_data_uri(image: Float[Tensor, "maps height width"]) -> str:
+    """A PNG of an image in [0, 1]: three channels in colour, the mean of any other number in grey."""
+    pixels = image if len(image) == 3 else image.mean(0, keepdim=True)
+    whole = np.rint(pixels.clamp(0, 1).permute(1, 2, 0).numpy() * 255).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(whole if whole.shape[-1] == 3 else whole[..., 0]).save(file, format="png")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
