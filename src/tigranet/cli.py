@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import sys
 from itertools import count
 from pathlib import Path
@@ -164,6 +165,72 @@ def predict(
     _print_broken(broken, console)
 
 
+@app.command(epilog="Example: tigranet report model/ mnist-012 -o report/")
+def report(
+    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the page to.")] = Path("report"),
+    cnn: Annotated[bool, typer.Option(help="Train a plain CNN of the same size to compare with.")] = True,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes of the CNN over the training images.  [default: fewer for more images]")
+    ] = None,
+    images: Annotated[int, typer.Option(min=1, help="Draw the curves with at most this many test images.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Draws the images and how they are moved; take that of the training.")] = 0,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """A page to look at: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN."""
+    import torch
+
+    from tigranet.evaluation.report import report_on
+    from tigranet.evaluation.rival import plain_cnn
+    from tigranet.evaluation.robustness import check_fits
+    from tigranet.model import TIGraNet
+    from tigranet.training import Recipe
+
+    try:
+        from tigranet.figures.report import save_report
+    except ModuleNotFoundError:
+        raise ImportError(
+            "a report has figures, for which matplotlib is missing: pip install 'tigranet[figures]'"
+        ) from None
+    net = TIGraNet.from_pretrained(model)
+    _check_writable(output, "report")
+    console = Console(stderr=True, highlight=False)
+    data_set = _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console)
+    check_fits(net, data_set)
+    command = shlex.join(["tigranet", *sys.argv[1:]])
+    made = {"command": command, "model": str(model), "boundary": net.boundary}
+    rival = None
+    if cnn:
+        recipe = Recipe.for_images(
+            len(data_set.train.labels), **({"seed": seed} | ({} if epochs is None else {"epochs": epochs}))
+        )
+        console.print(f"training a plain CNN to compare with: {recipe}")
+        rival, made["recipe"] = plain_cnn(net, data_set, recipe, console), str(recipe)
+    found = report_on(
+        net.to("cuda" if torch.cuda.is_available() else "cpu"),
+        data_set,
+        rival,
+        seed=seed,
+        curve_images=images,
+        how_split=_how_split(data, seed),
+        made=made,
+        console=console,
+    )
+    page = save_report(output, found, data_set.test)
+    if as_json:
+        print(json.dumps(found.to_json() | {"page": str(page)}))
+        return
+    table = Table("accuracy, %", *(subject.name for subject in found.subjects))
+    table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in found.subjects))
+    for how in found.subjects[0].robustness.moved:
+        table.add_row(how, *(str(subject.robustness.moved[how]) for subject in found.subjects))
+    Console().print(table)
+    print(f"open {page}")
+
+
 @data_app.command("list", epilog="Example: tigranet data list")
 def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
     """The named data sets, and which of them can be loaded now."""
@@ -227,6 +294,20 @@ def _load(data: str, seed: int, data_dir: Path | None, size: int | None, color: 
     return data_set
 
 
+def _how_split(data: str, seed: int) -> str:
+    """For the reader of a report."""
+    from tigranet.data import NAMED
+    from tigranet.data.image_folder import HELD_OUT
+
+    if data in NAMED:
+        return f"{NAMED[data].about}; drawn by seed {seed}"
+    drawn = f"{HELD_OUT:.0%} of each class to validate and as many to test, drawn by seed {seed}"
+    has_parts = any(path.is_dir() and path.name.lower() == "train" for path in Path(data).iterdir())
+    return (
+        f"by the folders train, val and test; what is missing of them is drawn by seed {seed}" if has_parts else drawn
+    )
+
+
 def _files(paths: list[Path]) -> "Iterator[Path]":
     from tigranet.data import image_files
 
@@ -239,10 +320,10 @@ def _print_broken(broken: "list[Broken]", console: Console) -> None:
         console.print(f"left out: {file.path}: {file.reason}", markup=False)
 
 
-def _check_writable(folder: Path) -> None:
+def _check_writable(folder: Path, what: str = "model") -> None:
     """Before an hour's work, not after it."""
     if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"a model is saved to a folder, got the file '{folder}'")
+        raise NotADirectoryError(f"a {what} is saved to a folder, got the file '{folder}'")
     parent = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise PermissionError(f"'{folder}' cannot be written: '{parent}' is not a folder that you may write to")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -72,7 +73,7 @@ def against_angle(
     """
 
     def transforms(angle: float) -> list[Transform]:
-        return [lambda images: turned(images, angle, outside)]
+        return [partial(turned, degrees=angle, outside=outside)]
 
     return _curve(module, data, angles, transforms, lambda angle: angle % 360, step)
 
@@ -88,7 +89,7 @@ def against_shift(
 
     def transforms(length: float) -> list[Transform]:
         steps = [(int(length) * down, int(length) * right) for down, right in DIRECTIONS] if length else [(0, 0)]
-        return [lambda images, by=by: shifted(images, *by, outside) for by in steps]  # type: ignore[misc]
+        return [partial(shifted, down=down, right=right, outside=outside) for down, right in steps]
 
     lengths = shift_lengths(min(data.images.shape[2:])) if lengths is None else lengths
     return _curve(module, data, lengths, transforms, lambda length: length, step)
@@ -104,9 +105,15 @@ def change_by_angle(
     """The invariance error (:func:`tigranet.testing.invariance_error`) of ``function`` at each angle: the largest
     change of any number that it answers to any image, as a part of their range."""
 
+    with torch.inference_mode():
+        upright = function(images)
+
+    def answer(given: Tensor) -> Tensor:
+        return upright if given is images else function(given)  # that of the upright images is always the same
+
     def one(angle: float) -> float:
         with torch.inference_mode():
-            error = invariance_error(function, images, lambda images: turned(images, angle, outside))
+            error = invariance_error(answer, images, partial(turned, degrees=angle, outside=outside))
         step()
         return error
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import torch
@@ -21,7 +22,15 @@ from tigranet.evaluation.by_class import (
     figures_by_class,
 )
 from tigranet.evaluation.confidence import Transform, answered
-from tigranet.evaluation.curves import ANGLES, Curve, against_angle, against_shift, change_by_angle, shift_lengths, turned
+from tigranet.evaluation.curves import (
+    ANGLES,
+    Curve,
+    against_angle,
+    against_shift,
+    change_by_angle,
+    shift_lengths,
+    turned,
+)
 from tigranet.evaluation.provenance import machine, versions
 from tigranet.evaluation.robustness import Robustness, check_fits, measure
 from tigranet.model import TIGraNet
@@ -163,7 +172,7 @@ def _subject(
     upright = answered(module, data.test.images)
     quarters = []
     for degrees in QUARTERS:
-        seen = answered(module, data.test.images, lambda images, by=degrees: turned(images, float(by)))  # type: ignore[misc]
+        seen = answered(module, data.test.images, partial(turned, degrees=float(degrees)))
         changed = int((seen.classes != upright.classes).sum())
         quarters.append(QuarterTurn(degrees, seen.right(data.test), changed))
         step()

@@ -1,13 +1,17 @@
 """Curves of a network beside a plain one: accuracy and confidence against angle or shift, change against angle."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
-COLOURS = ("#0072b2", "#d55e00", "#56b4e9")  # told apart by colour-blind readers, and by their dashes and marks in grey
-STYLES = ("-", "--", ":")
-MARKS = ("o", "s", "^")
+OURS, RIVAL, OURS_TOO = (
+    {"color": "#0072b2", "linestyle": "-", "marker": "o"},
+    {"color": "#d55e00", "linestyle": "--", "marker": "s"},
+    {"color": "#56b4e9", "linestyle": ":", "marker": "^"},
+)
+"""Told apart by colour-blind readers, and in grey by their dashes and marks."""
 ROUNDING = 1e-8
 """Changes below this are drawn at it: they are rounding, and a logarithm has no zero."""
 
@@ -16,6 +20,7 @@ class Line(NamedTuple):
     """One network's values at each point."""
 
     name: str
+    style: dict[str, str]
     at: Sequence[float]
     values: Sequence[float]
 
@@ -30,45 +35,38 @@ def draw_against_shift(axes: Axes, lines: Sequence[Line], what: str, chance: flo
     """Per cent against pixels."""
     _draw_per_cent(axes, lines, what, chance)
     axes.set(xlabel="shift, pixels", xlim=(0, max(lines[0].at)))
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def draw_change(axes: Axes, lines: Sequence[Line]) -> None:
-    """The invariance error against degrees, on a logarithmic scale: down at the bottom, only rounding is left."""
+    """The invariance error against degrees, on a logarithmic scale: down at the bottom, only rounding is left.
+
+    At 0 and 360 degrees nothing is turned and nothing is drawn.
+    """
     _quarter_turns(axes)
-    floored = [line._replace(values=[max(value, ROUNDING) for value in line.values]) for line in lines]
-    for number, line in enumerate(floored):
-        _plot(axes, line, number)
+    for line in lines:
+        turned = [(at, max(value, ROUNDING)) for at, value in zip(line.at, line.values, strict=True) if at % 360]
+        _plot(axes, line._replace(at=[at for at, _ in turned], values=[value for _, value in turned]))
     axes.set_yscale("log")
-    axes.set_ylim(ROUNDING / 2, max(2.0, 2 * max(max(line.values) for line in floored)))
+    axes.set_ylim(ROUNDING / 2, max(2.0, 2 * max(max(line.values) for line in lines)))
     axes.set_ylabel("largest change, part of range")
     _legend(axes)
 
 
 def _draw_per_cent(axes: Axes, lines: Sequence[Line], what: str, chance: float | None) -> None:
-    for number, line in enumerate(lines):
-        _plot(axes, line, number)
+    for line in lines:
+        _plot(axes, line)
     if chance is not None:
-        axes.axhline(chance, color="0.45", linewidth=0.8, linestyle=(0, (1, 3)), label="guessing")
+        axes.axhline(chance, color="0.5", linewidth=1.2, linestyle=(0, (1, 2)), label="guessing", zorder=2)
     axes.set(ylim=(0, 103), ylabel=what)
     axes.grid(axis="y", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     _legend(axes)
 
 
-def _plot(axes: Axes, line: Line, number: int) -> None:
-    axes.plot(
-        line.at,
-        line.values,
-        color=COLOURS[number % len(COLOURS)],
-        linestyle=STYLES[number % len(STYLES)],
-        marker=MARKS[number % len(MARKS)],
-        markersize=3.5,
-        linewidth=1.8,
-        label=line.name,
-        clip_on=False,
-        zorder=3,
-    )
+def _plot(axes: Axes, line: Line) -> None:
+    style: dict[str, Any] = line.style | {"markersize": 3.5, "linewidth": 1.8, "clip_on": False, "zorder": 3}
+    axes.plot(line.at, line.values, label=line.name, **style)
 
 
 def _quarter_turns(axes: Axes) -> None:
@@ -82,5 +80,5 @@ def _legend(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,
-        columnspacing=1.2, fontsize="medium",
+        columnspacing=1.2, handletextpad=0.5,
     )  # fmt: skip

@@ -10,15 +10,15 @@ from markupsafe import Markup
 
 from tigranet.data.labelled import Labelled
 from tigranet.evaluation.accuracy import Accuracy
-from tigranet.evaluation.curves import Curve
-from tigranet.evaluation.report import Report, Subject
+from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.evaluation.table import whole_file
 from tigranet.figures.confusion import confusion_size, draw_confusion
-from tigranet.figures.curves import Line, draw_against_angle, draw_against_shift, draw_change
+from tigranet.figures.curves import OURS, OURS_TOO, RIVAL, Line, draw_against_angle, draw_against_shift, draw_change
 from tigranet.figures.svg import as_data_uri, as_svg
 
 PAGE, NUMBERS = "report.html", "report.json"
 OUTSIDE = {"zeros": "zeros (black)", "reflection": "mirror images of the border"}
+NOTHING = "\N{EN DASH}"
 CURVE = (5.0, 3.1)
 """Inches; two stand side by side on a desk, one fills a phone."""
 
@@ -39,7 +39,7 @@ def render(report: Report, test: Labelled) -> str:
     environment = Environment(
         loader=PackageLoader("tigranet", "figures"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters["per_cent"] = lambda part: "–" if part is None else f"{100 * part:.1f}"
+    environment.filters["per_cent"] = lambda part: NOTHING if part is None else f"{100 * part:.1f}"
     ours, data = report.subjects[0], report.data
     page = environment.get_template("report.html").render(
         data=data,
@@ -82,8 +82,8 @@ def _verdict(report: Report) -> list[str]:
     rights = ", ".join(str(turn.right) for turn in ours.quarter_turns)
     if ours.exact():
         first = (
-            f"Turned by 90, 180 or 270 degrees, not one of {images} answers changes: {ours.right} are right upright and "
-            f"{ours.right} are right turned."
+            f"Turned by 90, 180 or 270 degrees, not one of {images} answers changes: "
+            f"{ours.right} are right upright and {ours.right} are right turned."
         )
     else:
         changed = ", ".join(str(turn.changed) for turn in ours.quarter_turns)
@@ -117,7 +117,7 @@ def _cards(ours: Subject) -> list[dict[str, str]]:
         if how != "turned by 90 degrees" and "interpolated" not in how:
             drop = found.drop(how)
             spread = f"± {seen.std:.1f} %" if seen.draws > 1 else "%"
-            note = f"{abs(drop):.1f} points {'lost' if drop >= 0 else 'won'}" + (
+            note = f"{abs(drop):.1f} points {'lost' if drop >= 0 else 'gained'}" + (
                 f", {seen.draws} draws" if seen.draws > 1 else ""
             )
             what = "Rotated at random" if how == "rotated" else how.capitalize()
@@ -149,13 +149,15 @@ def _rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
 
 def _figures(report: Report) -> dict[str, Markup]:
     def lines(curve: str, what: str) -> list[Line]:
-        curves: list[tuple[str, Curve]] = [(subject.name, getattr(subject, curve)) for subject in report.subjects]
-        return [Line(name, seen.at, getattr(seen, what)) for name, seen in curves]
+        styled = zip(report.subjects, (OURS, RIVAL), strict=False)
+        seen = [(subject.name, style, getattr(subject, curve)) for subject, style in styled]
+        return [Line(name, style, curve.at, getattr(curve, what)) for name, style, curve in seen]
 
     chance = 100 * max(sum(row) for row in report.confusion) / sum(map(sum, report.confusion))
+    styles = iter((OURS, OURS_TOO, RIVAL))
     changes = [
-        Line(f"{subject.name}, {what}", subject.by_angle.at, values)
-        for subject in report.subjects
+        Line(what if number == 0 else f"CNN's {what}", next(styles), subject.by_angle.at, values)
+        for number, subject in enumerate(report.subjects)
         for what, values in subject.change.items()
     ]
     names = [_legible(name) for name in report.data.class_names]
@@ -192,24 +194,23 @@ def _changes(subjects: Sequence[Subject]) -> list[dict[str, str]]:
     rows = []
     for subject in subjects:
         for what, values in subject.change.items():
-            quarter, other = (
-                max((value for angle, value in zip(subject.by_angle.at, values, strict=True) if (angle % 90 == 0) is is_quarter))
-                for is_quarter in (True, False)
-            )
-            rows.append({"what": f"{subject.name}, {what}", "quarter": f"{quarter:.1e}", "other": f"{other:.2f}"})
+            by_angle = list(zip(subject.by_angle.at, values, strict=True))
+            quarter = max(value for angle, value in by_angle if angle in QUARTERS)
+            other = max(value for angle, value in by_angle if angle % 90)
+            rows.append({"what": f"{subject.name}, {what}", "quarter": f"{quarter:.2g}", "other": f"{other:.2g}"})
     return rows
 
 
 def _made(report: Report) -> list[tuple[str, str]]:
     made = report.made
-    rows = [
+    rows = [("command", made["command"])] if "command" in made else []
+    rows += [
         (subject.name, f"{subject.architecture}, {subject.parameters:,} parameters") for subject in report.subjects
     ]
     if "boundary" in made:
-        rows[0] = (rows[0][0], f"{rows[0][1]}, boundary {made['boundary']}")
+        rows.append(("boundary", made["boundary"]))
     if "recipe" in made:
         rows.append(("CNN trained", f"on the same training images: {made['recipe']}"))
-    rows.insert(0, ("command", made["command"])) if "command" in made else None
     rows.append(("seed", str(report.seed)))
     rows.append(("versions", ", ".join(f"{name} {version}" for name, version in made["versions"].items())))
     machine = made["machine"]

@@ -5,6 +5,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -14,7 +15,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # letters stay letters: they can be searched, and the browser has fonts for all scripts
     "svg.hashsalt": "tigranet",  # the same figure is the same text
     "font.family": "sans-serif",
