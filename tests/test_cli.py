@@ -41,6 +41,43 @@ def test_evaluate_shows_what_is_lost(monkeypatch, capsys, tmp_path, trained):
     assert "there is none at" in err
 
 
+def test_report_makes_a_page_and_its_numbers(monkeypatch, capsys, tmp_path, photos):
+    TIGraNet("SC[2,2]-DP[40]-S[2]", 3, image_size=28, class_names=["a", "b", "c"]).save_pretrained(tmp_path / "m")
+    command = ("report", str(tmp_path / "m"), str(photos), "-o", str(tmp_path / "r"))
+    code, out, err = tigranet(monkeypatch, capsys, *command, "--epochs", "1")
+    assert code in (0, None), err
+    for words in ("upright", "turned by 90 degrees", "rotated", "plain CNN", "report.html"):
+        assert words in out
+    assert "epoch 1/1" in err
+    page = (tmp_path / "r" / "report.html").read_text()
+    for words in ("15% of each class", "--epochs 1", "digit 2", "epochs 1, batch size 50"):
+        assert words in page
+    numbers = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert len(numbers["subjects"]) == 2
+    _, out, _ = tigranet(monkeypatch, capsys, *command, "--no-cnn", "--json", "--images", "3")
+    assert json.loads(out)["subjects"][0]["by_angle"]["images"] == 3
+    assert "CNN trained" not in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_a_report_that_cannot_be_is_refused_at_once(monkeypatch, capsys, tmp_path):
+    TIGraNet("SC[2,2]-S[2]", 5).save_pretrained(tmp_path / "m")
+    code, _, err = tigranet(monkeypatch, capsys, "report", str(tmp_path / "m"), "mnist-012", "-o", str(tmp_path / "r"))
+    assert code == 1
+    assert "the model has 5 classes and reads 1 channels, mnist-012 has 3 and 1" in err
+    (tmp_path / "file").write_text("precious")
+    code, _, err = tigranet(
+        monkeypatch, capsys, "report", str(tmp_path / "m"), "mnist-012", "-o", str(tmp_path / "file")
+    )
+    assert code == 1
+    assert "a report is saved to a folder, got the file" in err
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("tigranet.figures.")]:
+        monkeypatch.delitem(sys.modules, name)
+    code, _, err = tigranet(monkeypatch, capsys, "report", str(tmp_path / "m"), "mnist-012")
+    assert code == 1
+    assert "pip install 'tigranet[figures]'" in err
+
+
 def test_json_is_all_that_is_printed(monkeypatch, capsys, tmp_path):
     options = ("--architecture", "SC[2,2]-S[2]", "--boundary", "torus", "--epochs", "1", "--no-jitter", "--json")
     code, out, _ = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"), *options)

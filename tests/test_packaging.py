@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = {
-    str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".typed")
+    str(path.relative_to(ROOT / "src"))
+    for path in (ROOT / "src").rglob("*")
+    if path.suffix in (".py", ".typed", ".html")
 }
 
 

@@ -1,0 +1,14 @@
+import json
+
+import torch
+
+import tigranet
+from tigranet.evaluation.provenance import machine, versions
+
+
+def test_it_says_what_a_number_was_measured_with():
+    assert versions()["tigranet"] == tigranet.__version__
+    assert versions()["torch"] == torch.__version__
+    assert machine()["threads"] == torch.get_num_threads()
+    assert machine()["cpu"]
+    json.dumps([versions(), machine()])

@@ -1,0 +1,56 @@
+from itertools import pairwise
+
+import pytest
+from matplotlib.figure import Figure
+
+from tigranet.figures.confusion import LONGEST, confusion_size, draw_confusion, shortened
+
+
+def figure_of(counts, names):
+    figure = Figure(figsize=confusion_size(names), layout="constrained")
+    draw_confusion(figure.add_subplot(), counts, names)
+    figure.draw_without_rendering()
+    return figure
+
+
+def test_each_number_but_zero_stands_in_its_cell():
+    axes = figure_of([[5, 1, 0], [0, 4, 0], [0, 0, 0]], ["a", "b", "c"]).axes[0]
+    assert {(text.get_position(), text.get_text()) for text in axes.texts} == {
+        ((0, 0), "5"),
+        ((1, 0), "1"),
+        ((1, 1), "4"),
+    }
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_a_class_without_images_is_white_and_divides_by_nothing():
+    axes = figure_of([[0, 0], [0, 3]], ["a", "b"]).axes[0]
+    shade = axes.images[0].get_array()
+    assert shade[0].max() == 0
+    assert shade[1, 1] == 1
+
+
+@pytest.mark.parametrize("classes", [2, 3, 12, 13, 40])
+@pytest.mark.parametrize("letters", [1, 12, 80])
+def test_no_number_is_larger_than_its_cell_and_no_name_leaves_the_figure(classes, letters):
+    names = [f"{number}" * letters for number in range(classes)]
+    figure = figure_of([[188] * classes] * classes, names)
+    axes = figure.axes[0]
+    cell = axes.transData.transform((1, 0)) - axes.transData.transform((0, 0))
+    assert max(text.get_window_extent().width for text in axes.texts) < cell[0]
+    assert min(text.get_fontsize() for text in axes.texts) >= 7
+    for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+        box = label.get_window_extent()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+    bottom = sorted((label.get_window_extent() for label in axes.get_xticklabels()), key=lambda box: box.x0)
+    assert all(left.x1 <= right.x0 for left, right in pairwise(bottom))
+
+
+def test_a_name_is_no_formula():
+    labels = figure_of([[1, 0], [0, 1]], ["$5", "$x^{$"]).axes[0].get_yticklabels()
+    assert [label.get_text() for label in labels] == ["$5", "$x^{$"]
+
+
+def test_long_names_are_shortened():
+    assert len(shortened("a" * 100)) == LONGEST
