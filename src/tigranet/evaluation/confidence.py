@@ -34,7 +34,7 @@ def answered(
     module: nn.Module,
     images: Float[Tensor, "count maps height width"],
     transform: Transform = as_it_is,
-    batch_size: int = 256,
+    batch_size: int = 64,
 ) -> Answered:
     """The answers of ``module`` to transformed images, a batch at a time, computed where the module is."""
     device = next((parameter.device for parameter in module.parameters()), images.device)
