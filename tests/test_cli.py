@@ -84,7 +84,7 @@ def test_a_folder_that_cannot_be_made_is_found_before_training(monkeypatch, caps
 
 
 def test_an_error_that_nobody_foresaw_is_one_line_too(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_: [][0])
+    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_, **__: [][0])
     code, _, err = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"))
     assert code == 1
     assert err.splitlines()[-1] == "tigranet: IndexError: list index out of range"
