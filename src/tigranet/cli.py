@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import sys
+import warnings
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -364,8 +365,10 @@ def _files(paths: list[Path]) -> "Iterator[Path]":
 
 
 def _print_broken(broken: "list[Broken]", console: Console) -> None:
+    if broken:
+        console.print(f"{len(broken)} files were left out:")
     for file in broken:
-        console.print(f"left out: {file.path}: {file.reason}", markup=False)
+        console.print(f"  {file.path}: {file.reason}", markup=False, soft_wrap=True)
 
 
 def _check_writable(folder: Path) -> None:
@@ -391,6 +394,8 @@ def main() -> None:
     """Run the command; an error is one line, a traceback only with --debug."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes, not always UTF-8
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is left out, and named
     try:
         app()
     except Exception as error:

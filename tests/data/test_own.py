@@ -129,6 +129,16 @@ def test_a_table_and_arrays_say_the_same_as_the_folder(tmp_path):
     assert torch.equal(load_own(tmp_path / "table.csv", seed=1)[0].test.images, wanted.test.images)
 
 
+def test_very_many_images_are_the_same_on_disk(tmp_path, monkeypatch):
+    fill(tmp_path, {"a": 20, "b": 20})
+    wanted, _ = load_own(tmp_path)
+    monkeypatch.setattr("tigranet.data.own.IN_MEMORY", 1000)
+    found, _ = load_own(tmp_path)
+    for part in ("train", "validation", "test"):
+        assert torch.equal(getattr(found, part).images, getattr(wanted, part).images)
+        assert torch.equal(getattr(found, part).labels, getattr(wanted, part).labels)
+
+
 def test_what_can_be_read_is_told_by_its_name(tmp_path):
     assert is_own(tmp_path)
     assert is_own(tmp_path / "a.CSV")

@@ -1,9 +1,13 @@
 """A user's own images: a folder with one sub-folder a class, a table of paths and labels, or arrays in an .npz file."""
 
+import math
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from tigranet.data.arrays import read_arrays
 from tigranet.data.decoded import decode
@@ -14,6 +18,8 @@ from tigranet.data.split import draw, split
 from tigranet.data.transforms import Isometry
 
 TABLES = (".csv", ".tsv")
+IN_MEMORY = 2**30
+"""Bytes of images that are held in memory."""
 
 
 def is_own(path: Path) -> bool:
@@ -70,16 +76,28 @@ def _parts(
         if set(given) != {""} or groups is not None:
             raise ValueError("a number of training images is drawn from images that have no parts and no groups")
         train, test = draw(every.labels, class_names, seed, train_images)
-        return [every.take(train), every.take(train[:0]), every.take(test)]
+        return [_taken(every, part) for part in (train, train[:0], test)]
     if "" in given:
-        return [every.take(part) for part in split(every.labels, class_names, seed, 2, groups)]
+        return [_taken(every, part) for part in split(every.labels, class_names, seed, 2, groups)]
     train = given["train"]
     _check_groups(parts, groups)
     if "validation" not in given:
         inside = None if groups is None else [groups[place] for place in train.tolist()]
         kept, held_out = split(every.labels[train], class_names, seed, 1, inside)
         train, given["validation"] = train[kept], train[held_out]
-    return [every.take(part) for part in (train, given["validation"], given.get("test", given["validation"]))]
+    return [_taken(every, part) for part in (train, given["validation"], given.get("test", given["validation"]))]
+
+
+def _taken(every: Labelled, part: Tensor) -> Labelled:
+    """Some of the images: in memory, or where they are very many in a nameless file that is mapped into it."""
+    shape = (len(part), *every.images.shape[1:])
+    if math.prod(shape) * every.images.itemsize <= IN_MEMORY:
+        return every.take(part)
+    with tempfile.TemporaryFile() as file:
+        images = torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
+    for rows in torch.arange(len(part)).split(1024):
+        images[rows] = every.images[part[rows]]
+    return Labelled(images, every.labels[part])
 
 
 def _check_groups(parts: tuple[str, ...], groups: tuple[str, ...] | None) -> None:

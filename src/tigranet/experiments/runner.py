@@ -42,7 +42,7 @@ class Measured:
         """Plain values, with what they were measured by."""
         versions = {"tigranet": __version__, "torch": torch.__version__, "python": platform.python_version()}
         accuracies = {"moved": self.moved._asdict(), "nearest": self.nearest._asdict()}
-        return asdict(self) | accuracies | {"versions": versions, "machine": _machine()}
+        return asdict(self) | accuracies | {"versions": versions, "machine": machine()}
 
 
 def run(
@@ -87,7 +87,8 @@ def run(
     return module.cpu(), measured
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """What this is measured on."""
     about = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*: (.*)", about.read_text()) if about.exists() else None
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None

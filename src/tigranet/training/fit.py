@@ -97,5 +97,5 @@ def _check(name: str, data: Labelled) -> None:
         raise ValueError(f"one label an image, got {len(data.images)} {name} images and {len(data.labels)} labels")
     if not len(data.images):
         raise ValueError(f"there are no {name} images")
-    if not torch.isfinite(data.images).all():
+    if not all(torch.isfinite(images).all() for images in data.images.split(1024)):
         raise ValueError(f"the {name} images hold NaN or infinity")
