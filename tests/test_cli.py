@@ -1,13 +1,18 @@
+import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from images import fill
 from tigranet import TIGraNet
-from tigranet.cli import main
+from tigranet.cli import app, data_app, main
 
 
 def tigranet(monkeypatch, capsys, *arguments):
@@ -50,13 +55,28 @@ def test_report_makes_a_page_and_its_numbers(monkeypatch, capsys, tmp_path, phot
         assert words in out
     assert "epoch 1/1" in err
     page = (tmp_path / "r" / "report.html").read_text()
-    for words in ("15% of each class", "--epochs 1", "digit 2", "epochs 1, batch size 50"):
+    for words in ("15% of each class to validate", "--epochs 1", "digit 2", "epochs 1, batch size 50"):
         assert words in page
     numbers = json.loads((tmp_path / "r" / "report.json").read_text())
     assert len(numbers["subjects"]) == 2
+    assert sum(map(sum, numbers["data"]["images"].values())) == 40
     _, out, _ = tigranet(monkeypatch, capsys, *command, "--no-cnn", "--json", "--images", "3")
     assert json.loads(out)["subjects"][0]["by_angle"]["images"] == 3
     assert "CNN trained" not in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_the_cnn_of_a_report_is_trained_as_the_model_was(monkeypatch, capsys, tmp_path, photos):
+    options = ("--architecture", "SC[2,2]-S[2]", "--epochs", "2", "--batch-size", "7", "--seed", "3")
+    tigranet(monkeypatch, capsys, "train", str(photos), "-o", str(tmp_path / "m"), *options, "--train-images", "30")
+    code, out, err = tigranet(
+        monkeypatch, capsys, "report", str(tmp_path / "m"), str(photos), "-o", str(tmp_path / "r"), "--json"
+    )
+    assert code in (0, None), err
+    found = json.loads(out)
+    assert found["made"]["recipe"].startswith("epochs 2, batch size 7")
+    assert found["seed"] == 3
+    assert found["data"]["how_split"] == "30 images to train, all others to test, drawn by seed 3"
+    assert [sum(found["data"]["images"][part]) for part in ("train", "validation", "test")] == [30, 0, 10]
 
 
 def test_a_report_that_cannot_be_is_refused_at_once(monkeypatch, capsys, tmp_path):
@@ -121,7 +141,7 @@ def test_a_folder_that_cannot_be_made_is_found_before_training(monkeypatch, caps
 
 
 def test_an_error_that_nobody_foresaw_is_one_line_too(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_: [][0])
+    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_, **__: [][0])
     code, _, err = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"))
     assert code == 1
     assert err.splitlines()[-1] == "tigranet: IndexError: list index out of range"
@@ -212,3 +232,108 @@ def test_a_name_that_is_not_utf_8_is_no_trouble(tmp_path, photos):
     command = [sys.executable, "-c", "from tigranet.cli import main; main()", "predict", str(model), os.fsdecode(name)]
     finished = subprocess.run(command, capture_output=True, check=True)
     assert b"caf\xe9.png" in finished.stdout
+
+
+@pytest.fixture
+def bad_files(tmp_path):
+    """Thirty good images, and bad ones of every kind; by name, what is said of each."""
+    folder = fill(tmp_path / "bad", {"a": 15, "b": 15})
+    good = (folder / "a" / "000.png").read_bytes()
+    jpeg, tiff = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (50, 50), "red").save(jpeg, "JPEG")
+    Image.new("L", (50, 50)).save(tiff, "TIFF")
+    corrupt = bytearray(good)
+    corrupt[60:90] = bytes(30)
+    bomb = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+        Image.new("1", (10_000, 10_000)).save(bomb, "PNG")
+    kinds = {
+        b"corrupt.png": (bytes(corrupt), "cannot be decoded"),
+        b"truncated.png": (good[: len(good) // 2], "cannot be decoded"),
+        b"truncated.jpg": (jpeg.getvalue()[:650], "cannot be decoded: image file is truncated"),
+        b"truncated.tif": (tiff.getvalue()[:300], "cannot be decoded"),
+        b"empty.png": (good[:8], "not an image of a kind that is read here"),
+        b"zero bytes.png": (b"", "the file is empty"),
+        b"bomb.png": (bomb.getvalue(), "has more than 64,000,000 pixels"),
+        b"text.png": (b"no image at all", "not an image of a kind that is read here"),
+        b"text.tif": (b"no image at all", "not an image of a kind that is read here"),
+        b"caf\xe9.png": (b"no image at all", "not an image of a kind that is read here"),
+        b"a png.tif": (good, ""),  # read by what is in it
+        b"a tiff.jpg": (tiff.getvalue(), ""),
+        b"g\xe4nse.png": (good, ""),
+    }
+    for name, (content, _) in kinds.items():
+        with open(os.fsencode(folder / "b") + b"/" + name, "wb") as file:
+            file.write(content)
+    (folder / "b" / "a folder.png").mkdir()
+    return folder, {name: reason for name, (_, reason) in kinds.items()}
+
+
+def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(tmp_path, bad_files):
+    folder, reasons = bad_files
+    model, table = tmp_path / "m", tmp_path / "out.csv"
+    TIGraNet("SC[2,2]-S[2]", 2, image_size=12).save_pretrained(model)
+    command = [sys.executable, "-c", "from tigranet.cli import main; main()"]
+    told = subprocess.run(
+        [*command, "predict", str(model), str(folder), "--csv", str(table)], capture_output=True, check=True
+    ).stderr.decode()
+    lines = told.splitlines()
+    bad = {name: reason for name, reason in reasons.items() if reason}
+    assert lines[0] == f"{len(bad)} files were left out:"
+    for name, reason in bad.items():
+        shown = os.fsdecode(name).encode(errors="backslashreplace").decode()
+        assert any(f"/b/{shown}: {reason}" in line for line in lines), (name, told)
+    assert len(lines) == 1 + len(bad)
+    written = table.read_bytes()
+    assert written.count(b"\n") == 1 + 30 + 3
+    for name in reasons.keys() - bad.keys():
+        assert name in written
+    trained = subprocess.run(
+        [*command, "train", str(folder), "-o", str(model), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
+        capture_output=True,
+        check=True,
+    )
+    assert f"{len(bad)} files were left out:" in trained.stderr.decode()
+
+
+EXAMPLES = {
+    command.callback.__name__: command.epilog for command in (*app.registered_commands, *data_app.registered_commands)
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, photos, trained):
+    """As it is printed, in a folder that has what it speaks of; the training is cut short."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").symlink_to(photos)
+    (tmp_path / "data").mkdir()
+    if name != "train":
+        TIGraNet(**trained.config | {"image_size": 28}).save_pretrained("model")
+    monkeypatch.setattr("tigranet.data.fetch.fetch_mnist", lambda *_: [])
+    example = shlex.split(EXAMPLES[name].removeprefix("Example: tigranet "))
+    quick = {"train": ["--epochs", "1"], "report": ["--no-cnn", "--images", "10"]}.get(name, [])
+    code, _, err = tigranet(monkeypatch, capsys, *example, *quick)
+    assert code in (0, None), err
+
+
+def test_every_command_has_an_example():
+    assert all(example and example.startswith("Example: tigranet ") for example in EXAMPLES.values())
+
+
+def test_parquet_and_features(monkeypatch, capsys, tmp_path, photos):
+    import pyarrow.parquet as pq
+
+    net = TIGraNet("SC[2,2]-S[2]", 2, image_size=28)
+    net.save_pretrained(tmp_path / "m")
+    out = tmp_path / "out.parquet"
+    tigranet(monkeypatch, capsys, "predict", str(tmp_path / "m"), str(photos), "--parquet", str(out))
+    assert pq.read_table(out).column_names == ["path", "label", "probability"]
+    tigranet(monkeypatch, capsys, "features", str(tmp_path / "m"), str(photos), "--parquet", str(out))
+    table = pq.read_table(out)
+    assert (table.num_rows, table.num_columns) == (40, 1 + 2 * 2 * 3)
+    path = photos / "digit 1"
+    _, out, _ = tigranet(monkeypatch, capsys, "features", str(tmp_path / "m"), str(path), "--json")
+    row = json.loads(out.splitlines()[0])
+    image = torch.from_numpy(np.asarray(Image.open(row["path"])).copy())[None, None] / 255
+    assert row["map1_variance2"] == pytest.approx(net.features(image)[0, -1].item(), rel=1e-4)

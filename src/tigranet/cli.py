@@ -5,14 +5,17 @@ import json
 import os
 import shlex
 import sys
+import warnings
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from tigranet.files import whole_file
 from tigranet.graphs.grid import Boundary
 
 if TYPE_CHECKING:
@@ -20,6 +23,14 @@ if TYPE_CHECKING:
 
     from tigranet.data import Broken, DataSet
     from tigranet.model import TIGraNet
+
+TRAINING = "training.json"
+"""In a model's folder: how it was trained, on what, and what was measured."""
+Schedule = Literal["one-cycle", "cosine"]  # as in tigranet.training, which is slow to load
+Keep = Literal["last", "best"]
+Log = Literal["csv", "tensorboard"]
+Accelerator = Literal["auto", "cpu", "gpu"]
+Precision = Literal["32", "bf16", "16"]
 
 app = typer.Typer(
     help="Image classification that does not care how the image is turned or shifted.",
@@ -32,16 +43,42 @@ app.add_typer(data_app, name="data")
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Model = Annotated[Path, typer.Argument(help="The folder of a saved model.")]
+Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")]
 Data = Annotated[
-    str, typer.Argument(help="A folder with one sub-folder a class, or the name of a data set ('tigranet data list').")
+    str,
+    typer.Argument(
+        help="A folder with one sub-folder a class, a CSV file of paths and labels, an .npz file of images and labels, "
+        "or the name of a data set ('tigranet data list')."
+    ),
 ]
-Size = Annotated[
-    int | None, typer.Option(min=2, help="Bring images of a folder to this size.  [default: theirs, at most 64]")
-]
-Color = Annotated[bool, typer.Option("--color", help="Use all channels of the images of a folder, not their grey.")]
 DataDir = Annotated[
-    Path | None, typer.Option(help="The folder with the data; else TIGRANET_DATA, else the user's cache.")
+    Path | None, typer.Option(help="The folder with the named data sets; else TIGRANET_DATA, else the user's cache.")
 ]
+OWN, LEARN, RUN = "Your own images", "Learning", "Running"
+Group = Annotated[
+    str | None,
+    typer.Option(
+        help="Never split a group (the views of one object): a column of the CSV, an array of the .npz, or a regular "
+        "expression that finds it in the path below the folder.",
+        rich_help_panel=OWN,
+    ),
+]
+TrainImages = Annotated[
+    int | None, typer.Option(help="Draw so many images to train, test on all others.", rich_help_panel=OWN)
+]
+SplitSeed = Annotated[int | None, typer.Option(help="Draws how images are moved.", show_default="that of the training")]
+Csv = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
+Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this file, as Parquet.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+
+
+def _learn(help: str, default: bool | str = True) -> Any:
+    return typer.Option(help=help, show_default=default, rich_help_panel=LEARN)
+
+
+def _run(help: str) -> Any:
+    return typer.Option(help=help, rich_help_panel=RUN)
 
 
 @app.command(epilog="Example: tigranet train mnist-012 -o model/")
@@ -51,47 +88,80 @@ def train(
     architecture: Annotated[
         str | None,
         typer.Option(
-            help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.  [default: paper-small, or the paper's]"
+            help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.", show_default="paper-small, or the paper's"
         ),
     ] = None,
     boundary: Annotated[Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")] = "free",
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes over the training images.  [default: fewer for more images]")
-    ] = None,
-    jitter: Annotated[bool, typer.Option(help="Shift each training image by up to half a pixel.")] = True,
     seed: Annotated[int, typer.Option(help="Draws the images, the starting weights, the batches, the angles.")] = 0,
-    size: Size = None,
-    color: Color = False,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
+    size: Annotated[
+        int | None,
+        typer.Option(min=2, help="Bring images to this size.", show_default="theirs, at most 64", rich_help_panel=OWN),
+    ] = None,
+    color: Annotated[
+        bool, typer.Option("--color", help="Use all channels, not their grey.", rich_help_panel=OWN)
+    ] = False,
+    group: Group = None,
+    train_images: TrainImages = None,
+    epochs: Annotated[int | None, _learn("Passes over the training images.", "fewer for more images")] = None,
+    batch_size: Annotated[int | None, _learn("Images a step.", "50, or 250 for many")] = None,
+    learning_rate: Annotated[float | None, _learn("The highest rate.", "0.01, or 0.003 for many")] = None,
+    schedule: Annotated[Schedule, _learn("How the rate goes.")] = "one-cycle",
+    jitter: Annotated[bool, _learn("Shift each training image by up to half a pixel.")] = True,
+    balanced: Annotated[bool, _learn("Let all classes count the same, however many images they have.")] = False,
+    keep: Annotated[Keep, _learn("The weights at the end, or those of the lowest validation loss.")] = "last",
+    patience: Annotated[
+        int | None, _learn("Stop when the validation loss has not fallen for so many epochs; keep the best.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a training that was broken off.", rich_help_panel=RUN)
+    ] = False,
+    log: Annotated[Log, _run("What to write losses for, beside the checkpoints in the output folder.")] = "csv",
+    accelerator: Annotated[Accelerator, _run("What to train on.")] = "auto",
+    devices: Annotated[int, _run("How many of them.")] = 1,
+    nodes: Annotated[int, _run("How many machines.")] = 1,
+    strategy: Annotated[str, _run("Lightning's strategy for several, such as ddp.")] = "auto",
+    precision: Annotated[Precision, _run("Of matrix products.")] = "32",
+    deterministic: Annotated[bool, _run("The same bits each time on a GPU too.")] = False,
 ) -> None:
     """Train on upright images, measure on moved ones, save the model."""
     from tigranet.architecture import Architecture
     from tigranet.data import NAMED
     from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import run
-    from tigranet.training import Recipe
+    from tigranet.training import Hardware, Recipe, is_first_process
 
-    console = Console(stderr=True, highlight=False)
-    data_set = _load(data, seed, data_dir, size, color, console)
+    console = Console(stderr=True, highlight=False, quiet=not is_first_process())
+    _check_writable(output)
+    hardware = Hardware(accelerator, devices, nodes, strategy, precision, deterministic)
+    data_set = _load(data, seed, data_dir, console, size, color, group, train_images)
     images = len(data_set.train.labels)
     layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
-    chosen = {"seed": seed} | ({} if epochs is None else {"epochs": epochs}) | ({} if jitter else {"jitter": 0.0})
-    recipe = Recipe.for_images(images, **chosen)
-    _check_writable(output)
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
+    chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
+    recipe = Recipe.for_images(images, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
-    module, measured = run(data_set, layers, recipe, boundary, console)
+    how = {"hardware": hardware, "folder": output / "checkpoints", "resume": resume, "log": log}
+    module, measured = run(data_set, layers, recipe, boundary, console, **how)
+    if not is_first_process():
+        return
     module.save_pretrained(output)
+    drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images}
+    found = measured.to_json() | drawn_by | {"command": shlex.join(["tigranet", *sys.argv[1:]])}
+    with whole_file(output / TRAINING) as file:
+        json.dump(found, file, indent=2)
     picture = _draw(output / "rotated.png", module, data_set, console)
     if as_json:
-        print(json.dumps(measured.to_json() | {"model": str(output)}))
+        print(json.dumps(found | {"model": str(output)}))
         return
     paper = REPORTED.get((data_set.name, str(layers)))
+    validation = "-" if measured.validation is None else f"{measured.validation:.1f}"
     rows = [
         ["training images", f"{measured.train:.1f}", paper.train if paper else ""],
-        ["validation images", f"{measured.validation:.1f}", paper.validation if paper else ""],
+        ["validation images", validation, paper.validation if paper else ""],
         ["test images, upright", f"{measured.test:.1f}", paper.test if paper else ""],
     ]
     if data_set.moved.turned or data_set.moved.shifted:
@@ -110,20 +180,21 @@ def train(
 
 @app.command(epilog="Example: tigranet evaluate model/ mnist-012")
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
+    model: Model,
     data: Data,
-    seed: Annotated[int, typer.Option(help="Draws the images and how they are moved; take that of the training.")] = 0,
+    seed: SplitSeed = None,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """The accuracy on test images: upright, rotated and shifted, and what is lost."""
-    from tigranet.evaluation import measure
-    from tigranet.model import TIGraNet
+    """The accuracy on test images: upright, rotated and shifted, and what is lost.
 
-    net = TIGraNet.from_pretrained(model)
+    Images are drawn to test as they were for training, so none was seen in it.
+    """
+    from tigranet.evaluation import measure
+
     console = Console(stderr=True, highlight=False)
-    data_set = _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console)
+    net, data_set, seed = _load_for(model, data, seed, data_dir, console)
     with console.status("measuring"):
         found = measure(net, data_set, seed)
     if as_json:
@@ -138,55 +209,89 @@ def evaluate(
 
 @app.command(epilog="Example: tigranet predict model/ photos/ --csv answers.csv")
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
-    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")],
-    csv: Annotated[Path | None, typer.Option(help="Write path, label and probability to this file.")] = None,
+    model: Model,
+    images: Images,
+    csv: Csv = None,
+    parquet: Parquet = None,
     reject: Annotated[float, typer.Option(help="Answer 'unknown' below this probability.")] = 0.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: JsonLines = False,
     debug: Debug = False,
 ) -> None:
     """Name the class of each image, at whatever angle it was taken."""
     from tigranet.data import Broken
     from tigranet.evaluation import answers
-    from tigranet.evaluation.table import whole_file, writer
+    from tigranet.evaluation.table import rows_to
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
     console = Console(stderr=True, highlight=False)
     broken = []
-    with whole_file(csv) as table, console.status("0 images") as status:
-        write = writer(table, as_json and csv is None)
+    with (
+        rows_to(["path", "label", "probability"], csv, parquet, as_json) as write,
+        console.status("0 images") as status,
+    ):
         for number, answer in enumerate(answers(net, _files(images), reject), start=1):
             status.update(f"{number} images")
             if isinstance(answer, Broken):
                 broken.append(answer)
             else:
-                write(answer)
+                write(asdict(answer))
+    _print_broken(broken, console)
+
+
+@app.command(epilog="Example: tigranet features model/ photos/ --csv features.csv")
+def features(
+    model: Model,
+    images: Images,
+    csv: Csv = None,
+    parquet: Parquet = None,
+    as_json: JsonLines = False,
+    debug: Debug = False,
+) -> None:
+    """The numbers that do not change when an image is turned, for any other classifier."""
+    from tigranet.data import Broken
+    from tigranet.evaluation.answers import statistic_names, statistics
+    from tigranet.evaluation.table import rows_to
+    from tigranet.model import TIGraNet
+
+    net = TIGraNet.from_pretrained(model)
+    console = Console(stderr=True, highlight=False)
+    names = statistic_names(net)
+    broken = []
+    with rows_to(["path", *names], csv, parquet, as_json) as write, console.status("0 images") as status:
+        for number, (path, phi) in enumerate(statistics(net, _files(images)), start=1):
+            status.update(f"{number} images")
+            if isinstance(phi, Broken):
+                broken.append(phi)
+            else:
+                write({"path": str(path)} | dict(zip(names, phi.tolist(), strict=True)))
     _print_broken(broken, console)
 
 
 @app.command(epilog="Example: tigranet report model/ mnist-012 -o report/")
 def report(
-    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
+    model: Model,
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the page to.")] = Path("report"),
     cnn: Annotated[bool, typer.Option(help="Train a plain CNN of the same size to compare with.")] = True,
     epochs: Annotated[
-        int | None, typer.Option(help="Passes of the CNN over the training images.  [default: fewer for more images]")
+        int | None, typer.Option(help="Passes of the CNN over the training images.", show_default="as the model")
     ] = None,
     images: Annotated[int, typer.Option(min=1, help="Draw the curves with at most this many test images.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Draws the images and how they are moved; take that of the training.")] = 0,
+    seed: SplitSeed = None,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """A page to look at: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN."""
+    """A page to look at: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN.
+
+    The CNN has as many parameters and is trained on the same images by the same recipe.
+    """
     import torch
 
     from tigranet.evaluation.report import report_on
     from tigranet.evaluation.rival import plain_cnn
     from tigranet.evaluation.robustness import check_fits
-    from tigranet.model import TIGraNet
     from tigranet.training import Recipe
 
     try:
@@ -195,18 +300,16 @@ def report(
         raise ImportError(
             "a report has figures, for which matplotlib is missing: pip install 'tigranet[figures]'"
         ) from None
-    net = TIGraNet.from_pretrained(model)
     _check_writable(output, "report")
     console = Console(stderr=True, highlight=False)
-    data_set = _load(data, seed, data_dir, net.image_size, net.in_maps > 1, console)
+    net, data_set, seed = _load_for(model, data, seed, data_dir, console)
     check_fits(net, data_set)
-    command = shlex.join(["tigranet", *sys.argv[1:]])
-    made = {"command": command, "model": str(model), "boundary": net.boundary}
+    trained = _record(model)
+    made = {"command": shlex.join(["tigranet", *sys.argv[1:]]), "model": str(model), "boundary": net.boundary}
     rival = None
     if cnn:
-        recipe = Recipe.for_images(
-            len(data_set.train.labels), **({"seed": seed} | ({} if epochs is None else {"epochs": epochs}))
-        )
+        recipe = Recipe.for_images(len(data_set.train.labels), **({"seed": seed} | trained.get("recipe", {})))
+        recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
         console.print(f"training a plain CNN to compare with: {recipe}")
         rival, made["recipe"] = plain_cnn(net, data_set, recipe, console), str(recipe)
     found = report_on(
@@ -215,7 +318,7 @@ def report(
         rival,
         seed=seed,
         curve_images=images,
-        how_split=_how_split(data, seed),
+        how_split=_how_split(data, trained),
         made=made,
         console=console,
     )
@@ -279,33 +382,64 @@ def check(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False)
         raise ValueError("some data are bad: delete those files and fetch them again")
 
 
-def _load(data: str, seed: int, data_dir: Path | None, size: int | None, color: bool, console: Console) -> "DataSet":
-    """A named set, or a folder of images."""
-    from tigranet.data import NAMED, load, load_folder
+def _load(
+    data: str,
+    seed: int,
+    data_dir: Path | None,
+    console: Console,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    train_images: int | None = None,
+) -> "DataSet":
+    """A named set, or somebody's own images."""
+    from tigranet.data import NAMED, is_own, load, load_own
 
-    if data in NAMED or not Path(data).is_dir():
+    if data in NAMED or not is_own(Path(data)):
+        if Path(data).is_dir():
+            console.print(f"'{data}' is the name of a data set; for the folder, write './{data}'")
         return load(data, seed, data_dir)
     with console.status("reading images") as status:
         read = count(1)
-        data_set, broken = load_folder(
-            Path(data), seed, size, color, lambda: status.update(f"reading images: {next(read)}")
+        data_set, broken = load_own(
+            Path(data), seed, size, color, group, train_images, lambda: status.update(f"reading images: {next(read)}")
         )
     _print_broken(broken, console)
     return data_set
 
 
-def _how_split(data: str, seed: int) -> str:
+def _record(model: Path) -> dict[str, Any]:
+    """How a model was trained, where its folder says so."""
+    record = Path(model, TRAINING)
+    return json.loads(record.read_text()) if record.is_file() else {}
+
+
+def _load_for(
+    model: Path, data: str, seed: int | None, data_dir: Path | None, console: Console
+) -> "tuple[TIGraNet, DataSet, int]":
+    """A saved network, the data brought to what it reads and drawn as for its training, and the seed."""
+    from tigranet.model import TIGraNet
+
+    net = TIGraNet.from_pretrained(model)
+    drawn = _record(model)
+    drawn_by = int(drawn.get("seed", 0))
+    color = net.in_maps > 1
+    own = (net.image_size, color, drawn.get("group"), drawn.get("train_images"))
+    return net, _load(data, drawn_by, data_dir, console, *own), drawn_by if seed is None else seed
+
+
+def _how_split(data: str, drawn: dict[str, Any]) -> str:
     """For the reader of a report."""
     from tigranet.data import NAMED
-    from tigranet.data.image_folder import HELD_OUT
+    from tigranet.data.split import HELD_OUT
 
+    by = f"drawn by seed {drawn.get('seed', 0)}"
     if data in NAMED:
-        return f"{NAMED[data].about}; drawn by seed {seed}"
-    drawn = f"{HELD_OUT:.0%} of each class to validate and as many to test, drawn by seed {seed}"
-    has_parts = any(path.is_dir() and path.name.lower() == "train" for path in Path(data).iterdir())
-    return (
-        f"by the folders train, val and test; what is missing of them is drawn by seed {seed}" if has_parts else drawn
-    )
+        return f"{NAMED[data].about}; {by}"
+    if drawn.get("train_images"):
+        return f"{drawn['train_images']} images to train, all others to test, {by}"
+    kept = f"; images of one group ({drawn['group']}) stay together" if drawn.get("group") else ""
+    return f"as its parts say; without parts, {HELD_OUT:.0%} of each class to validate and as many to test, {by}{kept}"
 
 
 def _files(paths: list[Path]) -> "Iterator[Path]":
@@ -316,8 +450,10 @@ def _files(paths: list[Path]) -> "Iterator[Path]":
 
 
 def _print_broken(broken: "list[Broken]", console: Console) -> None:
+    if broken:
+        console.print(f"{len(broken)} files were left out:")
     for file in broken:
-        console.print(f"left out: {file.path}: {file.reason}", markup=False)
+        console.print(f"  {file.path}: {file.reason}", markup=False, soft_wrap=True)
 
 
 def _check_writable(folder: Path, what: str = "model") -> None:
@@ -343,6 +479,8 @@ def main() -> None:
     """Run the command; an error is one line, a traceback only with --debug."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names of files are bytes, not always UTF-8
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is left out, and named
     try:
         app()
     except Exception as error:

@@ -100,7 +100,7 @@ def test_exif_says_which_side_is_up(tmp_path):
     [
         ("empty.png", b"", "the file is empty"),
         ("text.png", b"this is no image", "not an image of a kind that is read here"),
-        ("text.tif", b"this is no image", "cannot be decoded"),
+        ("text.tif", b"this is no image", "not an image of a kind that is read here"),
     ],
 )
 def test_broken_files_have_a_reason(tmp_path, name, content, reason):
@@ -128,7 +128,7 @@ def test_a_wrong_suffix_does_not_matter(tmp_path):
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(image_file, "LARGEST", 30)
     Image.fromarray(GREY).save(tmp_path / "bomb.png")
-    with pytest.raises(BrokenImageError, match="has 7 x 5 pixels, more than 30"):
+    with pytest.raises(BrokenImageError, match="has more than 30 pixels"):
         read_image(tmp_path / "bomb.png")
     tifffile.imwrite(tmp_path / "bomb.tif", np.tile(GREY, (4, 4)))
     with pytest.raises(BrokenImageError, match="has 20 x 28 values, more than 120"):

@@ -1,54 +1,62 @@
 import csv
 import json
-import sys
+import os
 
 import pytest
 
-from tigranet.evaluation import Answer
-from tigranet.evaluation.table import whole_file, writer
+from tigranet.evaluation.table import rows_to
 
-ANSWERS = [Answer("a, b.png", "nut", 0.5), Answer('quoted".png', "bolt", 1.0)]
+NAMES = ["path", "label", "probability"]
+ROWS = [
+    {"path": "a, b.png", "label": "nut", "probability": 0.5},
+    {"path": 'quoted".png', "label": "bolt", "probability": 1.0},
+]
 
 
 def test_rows_come_back_as_they_were(tmp_path):
-    with whole_file(tmp_path / "out.csv") as file:
-        write = writer(file, as_json=False)
-        for answer in ANSWERS:
-            write(answer)
+    with rows_to(NAMES, csv_file=tmp_path / "out.csv") as write:
+        for row in ROWS:
+            write(row)
     with (tmp_path / "out.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["path"], row["label"], float(row["probability"])) for row in rows] == [
-        (answer.path, answer.label, answer.probability) for answer in ANSWERS
-    ]
+        assert [row | {"probability": float(row["probability"])} for row in csv.DictReader(file)] == ROWS
 
 
-def test_json_lines(tmp_path):
-    with whole_file(tmp_path / "out.jsonl") as file:
-        write = writer(file, as_json=True)
-        for answer in ANSWERS:
-            write(answer)
-    assert [Answer(**json.loads(line)) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == ANSWERS
+def test_parquet_rows_come_back_as_they_were(tmp_path):
+    import pyarrow.parquet as pq
+
+    strange = {"path": os.fsdecode(b"caf\xe9.png"), "label": "nut", "probability": 0.25}
+    with rows_to(NAMES, parquet=tmp_path / "out.parquet") as write:
+        for row in [*ROWS * 3000, strange]:
+            write(row)
+    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert found[:-1] == ROWS * 3000
+    assert found[-1]["path"] == "caf\ufffd.png"
+    assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
-    (tmp_path / "out.csv").write_text("precious")
+def test_parquet_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "out.parquet").write_text("precious")
 
     def fail():
-        with whole_file(tmp_path / "out.csv") as file:
-            file.write("half")
+        with rows_to(NAMES, parquet=tmp_path / "out.parquet") as write:
+            write(ROWS[0])
             raise OSError("No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
         fail()
-    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-    assert (tmp_path / "out.csv").read_text() == "precious"
-
-
-def test_without_a_name_it_is_the_screen(tmp_path):
-    with whole_file(None) as file:
-        assert file is sys.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+    assert (tmp_path / "out.parquet").read_text() == "precious"
     with (
-        pytest.raises(NotADirectoryError, match="cannot be written: there is no folder"),
-        whole_file(tmp_path / "no" / "x"),
+        pytest.raises(NotADirectoryError, match="there is no folder"),
+        rows_to(NAMES, parquet=tmp_path / "no" / "x.parquet"),
     ):
         pass
+
+
+def test_the_screen_has_csv_or_json_lines(capsys):
+    with rows_to(NAMES) as write:
+        write(ROWS[0])
+    assert capsys.readouterr().out == 'path,label,probability\n"a, b.png",nut,0.5\n'
+    with rows_to(NAMES, as_json=True) as write:
+        write(ROWS[1])
+    assert json.loads(capsys.readouterr().out) == ROWS[1]

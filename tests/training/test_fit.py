@@ -1,3 +1,4 @@
+import csv
 import io
 
 import pytest
@@ -6,7 +7,7 @@ from rich.console import Console
 from torch import nn
 
 from tigranet.data import Labelled
-from tigranet.training import Recipe, fit
+from tigranet.training import Hardware, Recipe, fit
 
 
 class Linear(nn.Sequential):
@@ -26,9 +27,9 @@ def easy(count=64, seed=0):
     return Labelled(images, labels)
 
 
-def trained(recipe, console=None):
+def trained(recipe, console=None, **how):
     torch.manual_seed(0)
-    return fit(Linear(), easy(), easy(seed=1), recipe, console).cpu()
+    return fit(Linear(), easy(), easy(seed=1), recipe, console, **how).cpu()
 
 
 def test_any_module_learns():
@@ -67,6 +68,65 @@ def test_nothing_is_printed_unless_asked_for(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_classes_of_different_sizes_count_the_same_if_asked():
+    """With nothing to see, the bias is the logarithm of how much a class counts."""
+    labels = torch.tensor([0] * 90 + [1] * 10)
+    blank = Labelled(torch.zeros(100, 1, 4, 4), labels)
+    answers = {}
+    for balanced in (False, True):
+        torch.manual_seed(0)
+        recipe = Recipe(epochs=150, batch_size=100, learning_rate=0.05, jitter=0.0, balanced=balanced)
+        answers[balanced] = fit(Linear(), blank, None, recipe).cpu()(blank.images[:1]).softmax(1)[0, 1].item()
+    assert answers[False] == pytest.approx(0.1, abs=0.02)
+    assert answers[True] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("how", [{"schedule": "cosine"}, {"keep": "best"}, {"patience": 2}])
+def test_other_recipes_learn_too(how):
+    module = trained(Recipe(epochs=20, jitter=0.0, **how))
+    data = easy(seed=2)
+    assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.9
+
+
+def test_the_best_weights_are_those_of_the_lowest_validation_loss(tmp_path):
+    """At a rate that is too high, the loss goes up and down."""
+    recipe = Recipe(epochs=12, learning_rate=1.0, schedule="cosine", keep="best")
+    module = trained(recipe, folder=tmp_path)
+    held_out = easy(seed=1)
+    loss = nn.functional.cross_entropy(module(held_out.images), held_out.labels).item()
+    history = list(csv.DictReader((tmp_path / "history.csv").read_text().splitlines()))
+    assert loss == pytest.approx(min(float(row["validation_loss"]) for row in history), rel=1e-4, abs=1e-6)
+    assert [int(row["epoch"]) for row in history] == list(range(1, 13))
+
+
+def test_patience_ends_the_training_early(tmp_path):
+    """Images and labels have nothing to do with each other: the validation loss soon rises."""
+    noise = Labelled(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
+    other = Labelled(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
+    fit(Linear(), noise, other, Recipe(epochs=40, learning_rate=0.5, patience=4), folder=tmp_path)
+    assert len((tmp_path / "history.csv").read_text().splitlines()) < 41
+
+
+def test_a_training_that_diverges_says_so():
+    with pytest.raises(ValueError, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
+        trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=1e37))
+
+
+@pytest.mark.parametrize("precision", ["bf16", "32"])
+def test_other_precisions_and_the_deterministic_mode_learn(precision):
+    how = Hardware(accelerator="cpu", precision=precision, deterministic=True)
+    module = trained(Recipe(epochs=20, jitter=0.0), hardware=how)
+    data = easy(seed=2)
+    assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.9
+    assert next(module.parameters()).dtype == torch.float32
+
+
+def test_tensorboard_gets_the_losses(tmp_path):
+    pytest.importorskip("tensorboard")
+    trained(Recipe(epochs=2), folder=tmp_path, log="tensorboard")
+    assert list(tmp_path.glob("tensorboard/events.out.*"))
+
+
 def test_wrong_data_are_refused_before_training(as_a_user):
     images, labels, _ = easy()
     nan = images.clone()
@@ -79,6 +139,8 @@ def test_wrong_data_are_refused_before_training(as_a_user):
     ):
         with pytest.raises(ValueError, match=message):
             fit(Linear(), train, validation, recipe)
+    with pytest.raises(ValueError, match="the best weights are those of the lowest validation loss: give validation"):
+        fit(Linear(), easy(), None, Recipe(epochs=1, keep="best"))
 
 
 @pytest.mark.parametrize(
@@ -88,6 +150,7 @@ def test_wrong_data_are_refused_before_training(as_a_user):
         ({"batch_size": 0}, "batch_size is at least 1, got 0"),
         ({"learning_rate": 0.0}, "learning_rate is positive, got 0.0"),
         ({"jitter": 2.0}, r"jitter is a part of a pixel in \[0, 1\], got 2.0"),
+        ({"patience": 0}, "patience is at least 1, got 0"),
     ],
 )
 def test_a_recipe_that_cannot_be_is_refused(arguments, message):
@@ -103,3 +166,16 @@ def test_a_recipe_for_more_images_has_fewer_epochs():
 
 def test_a_recipe_prints_its_numbers():
     assert str(Recipe(epochs=3)) == "epochs 3, batch size 50, learning rate 0.01, jitter 0.5, seed 0"
+    other = Recipe(epochs=3, balanced=True, schedule="cosine", patience=4)
+    assert str(other) == (
+        "epochs 3, batch size 50, learning rate 0.01, schedule cosine, jitter 0.5, balanced, patience 4, seed 0"
+    )
+
+
+def test_choices_that_are_none_are_refused(as_a_user):
+    with pytest.raises(ValueError, match="schedule is 'one-cycle' or 'cosine', got 'step'"):
+        Recipe(epochs=1, schedule="step")
+    with pytest.raises(ValueError, match="precision is one of 32, bf16, 16, got '8'"):
+        Hardware(precision="8")
+    with pytest.raises(ValueError, match="devices and nodes are at least 1, got 0 and 1"):
+        Hardware(devices=0)

@@ -1,8 +1,10 @@
 """Images and labels: named data sets, and what can be done to an image."""
 
-from tigranet.data.image_folder import Broken, image_files, load_folder, read_framed
+from tigranet.data.framed import Broken, read_framed
 from tigranet.data.labelled import DataSet, Labelled
+from tigranet.data.listing import image_files
 from tigranet.data.named import NAMED, data_folder, load
+from tigranet.data.own import is_own, load_own
 from tigranet.data.transforms import ROTATED, Isometry, jitter, rotate, shift
 
 __all__ = [
@@ -14,9 +16,10 @@ __all__ = [
     "Labelled",
     "data_folder",
     "image_files",
+    "is_own",
     "jitter",
     "load",
-    "load_folder",
+    "load_own",
     "read_framed",
     "rotate",
     "shift",

@@ -30,9 +30,11 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     if size == 0:
         raise BrokenImageError("the file is empty")
     try:
-        pixels = _read_tiff(path) if path.suffix.lower() in (".tif", ".tiff") else _read_pillow(path)
+        pixels = _read_tiff(path) if _is_tiff(path) else _read_pillow(path)
     except BrokenImageError:
         raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BrokenImageError(f"has more than {LARGEST:,} pixels") from None
     except UnidentifiedImageError:
         raise BrokenImageError("not an image of a kind that is read here") from None
     except Exception as error:  # the decoders of a dozen formats raise what they like
@@ -42,10 +44,16 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     return pixels[..., :3] @ LUMINANCE[:, None] if pixels.shape[2] == 3 else pixels.mean(2, keepdims=True)
 
 
+def _is_tiff(path: Path) -> bool:
+    """By what is in it: names are wrong at times."""
+    with path.open("rb") as file:
+        return file.read(4)[:3] in (b"II*", b"II+", b"MM\0")
+
+
 def _read_pillow(path: Path) -> np.ndarray:
     with Image.open(path) as file:
         if file.width * file.height > LARGEST:
-            raise BrokenImageError(f"has {file.width} x {file.height} pixels, more than {LARGEST:,}")
+            raise BrokenImageError(f"has more than {LARGEST:,} pixels")
         file.seek(0)
         image: Image.Image = ImageOps.exif_transpose(file)
         if image.mode.startswith("I") or image.mode == "F":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -21,6 +22,23 @@ class Labelled(NamedTuple):
         """Some of them."""
         weights = None if self.weights is None else self.weights[indices]
         return Labelled(self.images[indices], self.labels[indices], weights)
+
+    def to(self, device: torch.device) -> "Labelled":
+        """The same, on another device."""
+        weights = None if self.weights is None else self.weights.to(device)
+        return Labelled(self.images.to(device), self.labels.to(device), weights)
+
+    def balanced(self) -> "Labelled":
+        """The same, with all classes counting alike, however many images they have.
+
+        >>> three = Labelled(torch.zeros(3, 1, 2, 2), torch.tensor([0, 0, 1]))
+        >>> three.balanced().weights
+        tensor([0.7500, 0.7500, 1.5000])
+        """
+        weights = torch.ones(len(self.labels)) if self.weights is None else self.weights
+        of_class = torch.zeros(int(self.labels.max()) + 1).index_add(0, self.labels, weights)
+        even = weights.sum() / (of_class > 0).sum() / of_class[self.labels].clamp(min=1e-30)
+        return self._replace(weights=weights * even)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a trained network is worth."""
 
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
-from tigranet.evaluation.answers import UNKNOWN, Answer, answers
+from tigranet.evaluation.answers import UNKNOWN, Answer, answers, statistic_names, statistics
 from tigranet.evaluation.robustness import Robustness, measure
 
 __all__ = [
@@ -14,4 +14,6 @@ __all__ = [
     "measure",
     "moved_accuracy",
     "predict",
+    "statistic_names",
+    "statistics",
 ]

@@ -1,18 +1,20 @@
 """What a network says of image files: any number of them, a few in memory at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.data.image_folder import Broken, read_framed
+from tigranet.architecture import SC
+from tigranet.data.framed import Broken, read_framed
 from tigranet.model import TIGraNet
 
 UNKNOWN = "unknown"
-Files = Iterator[tuple[Path, Tensor | Broken]]
+BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -25,34 +27,55 @@ class Answer:
 
 
 def answers(
-    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = 64
+    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH
 ) -> Iterator[Answer | Broken]:
     """An answer to each file, in order; a file that cannot be read is answered with the reason.
 
     Images are brought to the size that ``net`` was trained on. Below the probability ``reject`` the label is 'unknown'.
     """
-    if net.image_size is None:
-        raise ValueError("this model does not say what size its images had: train it with 'tigranet train'")
     if not 0 <= reject <= 1:
         raise ValueError(f"reject is a probability in [0, 1], got {reject}")
-    files = _fitting(read_framed(paths, net.image_size, color=net.in_maps > 1), net.in_maps)
+    for path, logits in _streamed(net, net, paths, batch_size):
+        if isinstance(logits, Broken):
+            yield logits
+            continue
+        probability, label = logits.softmax(0).max(0)
+        known = float(probability) >= reject
+        yield Answer(str(path), net.class_names[int(label)] if known else UNKNOWN, round(float(probability), 6))
+
+
+def statistics(
+    net: TIGraNet, paths: Iterable[Path], batch_size: int = BATCH
+) -> Iterator[tuple[Path, Float[Tensor, " statistics"] | Broken]]:
+    """The invariant statistics of each file, in order, or the reason why there are none."""
+    yield from _streamed(net, net.features, paths, batch_size)
+
+
+def statistic_names(net: TIGraNet) -> list[str]:
+    """What each statistic is: the mean or the variance, of which map, of which Chebyshev order.
+
+    >>> statistic_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
+    ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
+    """
+    maps = [layer.maps for layer in net.architecture.layers if isinstance(layer, SC)][-1]
+    each = [f"{name}{k}" for k in range(net.statistics.order + 1) for name in ("mean", "variance")]
+    return [f"map{i}_{name}" for i in range(maps) for name in each]
+
+
+def _streamed(
+    net: TIGraNet, compute: Callable[[Tensor], Tensor], paths: Iterable[Path], batch_size: int
+) -> Iterator[tuple[Path, Tensor | Broken]]:
+    if net.image_size is None:
+        raise ValueError("this model does not say what size its images had: train it with 'tigranet train'")
+    files = read_framed(paths, net.image_size, color=net.in_maps > 1)
     while batch := list(islice(files, batch_size)):
-        readable = [image for _, image in batch if not isinstance(image, Broken)]
+        readable = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
         with torch.inference_mode():
-            probabilities = iter(net(torch.stack(readable)).softmax(1) if readable else [])
+            computed: Iterator[Tensor] = iter(compute(torch.stack(readable)) if readable else [])
         for path, image in batch:
             if isinstance(image, Broken):
-                yield image
-                continue
-            probability, label = next(probabilities).max(0)
-            known = float(probability) >= reject
-            yield Answer(str(path), net.class_names[int(label)] if known else UNKNOWN, round(float(probability), 6))
-
-
-def _fitting(files: Files, in_maps: int) -> Files:
-    """The same, but an image of other channels than the network reads is broken."""
-    for path, image in files:
-        if isinstance(image, Broken) or image.shape[0] == in_maps:
-            yield path, image
-        else:
-            yield path, Broken(path, f"has {image.shape[0]} channels, the model reads {in_maps}")
+                yield path, image
+            elif image.shape[0] != net.in_maps:
+                yield path, Broken(path, f"has {image.shape[0]} channels, the model reads {net.in_maps}")
+            else:
+                yield path, next(computed)

@@ -18,5 +18,5 @@ def plain_cnn(net: TIGraNet, data: DataSet, recipe: Recipe, console: Console | N
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
         rival = comparable_convnet(parameters, units, len(data.class_names), (height, width), maps)
-    fit(rival, data.train, data.validation, recipe, console)
+    fit(rival, data.train, data.validation if len(data.validation.labels) else None, recipe, console)
     return rival

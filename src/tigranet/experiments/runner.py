@@ -28,7 +28,7 @@ class Measured:
     recipe: Recipe
     seconds: float
     train: float
-    validation: float
+    validation: float | None
     test: float
     how: str
     """What was done to the test images of ``moved``, with bilinear interpolation, and ``nearest``, without."""
@@ -47,8 +47,9 @@ def run(
     recipe: Recipe,
     boundary: Boundary = "free",
     console: Console | None = None,
+    **how: Any,
 ) -> tuple[TIGraNet, Measured]:
-    """A network of ``architecture`` trained on ``data`` by ``recipe``, and its accuracies."""
+    """A network of ``architecture`` trained on ``data`` by ``recipe``, and its accuracies. ``how`` is for ``fit``."""
     torch.manual_seed(recipe.seed)
     in_maps = data.train.images.shape[1]
     height, width = data.train.images.shape[2:]
@@ -61,7 +62,8 @@ def run(
         image_size=height if height == width else None,
     )
     start = perf_counter()
-    fit(module, data.train, data.validation, recipe, console)
+    validation = data.validation if len(data.validation.labels) else None
+    fit(module, data.train, validation, recipe, console, **how)
     seconds = perf_counter() - start
     with console.status("measuring") if console else nullcontext():
         measured = Measured(
@@ -72,7 +74,7 @@ def run(
             recipe=recipe,
             seconds=round(seconds, 1),
             train=accuracy(module, data.train),
-            validation=accuracy(module, data.validation),
+            validation=None if validation is None else accuracy(module, validation),
             test=accuracy(module, data.test),
             how=str(data.moved),
             moved=moved_accuracy(module, data.test, data.moved, recipe.seed),

@@ -11,10 +11,10 @@ from markupsafe import Markup
 from tigranet.data.labelled import Labelled
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.report import QUARTERS, Report, Subject
-from tigranet.evaluation.table import whole_file
 from tigranet.figures.confusion import confusion_size, draw_confusion
 from tigranet.figures.curves import OURS, OURS_TOO, RIVAL, Line, draw_against_angle, draw_against_shift, draw_change
 from tigranet.figures.svg import as_data_uri, as_svg
+from tigranet.files import whole_file
 
 PAGE, NUMBERS = "report.html", "report.json"
 OUTSIDE = {"zeros": "zeros (black)", "reflection": "mirror images of the border"}

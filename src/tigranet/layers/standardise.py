@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tigranet.distributed import gathered
+
 
 class Standardise(nn.Module):
     r"""Each statistic, less its mean, over its standard deviation, both estimated from the batches seen:
@@ -34,8 +36,8 @@ class Standardise(nn.Module):
 
     def forward(self, phi: Float[Tensor, "batch statistics"]) -> Float[Tensor, "batch statistics"]:
         mean, variance = self.mean, self.variance
-        if self.training and phi.shape[0] > 1:
-            variance, mean = torch.var_mean(phi, dim=0, correction=0)
+        if self.training and len(batch := gathered(phi)) > 1:  # the whole batch, though it be spread over processes
+            variance, mean = torch.var_mean(batch, dim=0, correction=0)
             with torch.no_grad():
                 self.batches += 1
                 rate = (1 / self.batches).clamp(min=self.momentum).to(phi.dtype)

@@ -1,6 +1,7 @@
 """Training, for any nn.Module: it knows nothing of graphs."""
 
-from tigranet.training.fit import fit
+from tigranet.training.fit import Log, fit
+from tigranet.training.hardware import Hardware, is_first_process
 from tigranet.training.recipe import Recipe
 
-__all__ = ["Recipe", "fit"]
+__all__ = ["Hardware", "Log", "Recipe", "fit", "is_first_process"]

@@ -1,31 +1,27 @@
 """The one ``fit`` for every network."""
 
 import logging
+import tempfile
 import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Literal
 
 import lightning as L
 import torch
+from lightning.pytorch.callbacks import EarlyStopping
+from lightning.pytorch.loggers import TensorBoardLogger
 from rich.console import Console
 from torch import nn
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, SequentialSampler
 
 from tigranet.data.labelled import Labelled
+from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
+from tigranet.training.hardware import Hardware
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
 from tigranet.training.task import Classification
 
-
-class _InMemory(Dataset[Labelled]):
-    """A whole batch at a time, by its list of indices."""
-
-    def __init__(self, data: Labelled) -> None:
-        self.data = data
-
-    def __getitem__(self, indices: list[int]) -> Labelled:
-        return self.data.take(indices)
-
-    def __len__(self) -> int:
-        return len(self.data.labels)
+Log = Literal["csv", "tensorboard"]
 
 
 def fit(
@@ -34,36 +30,65 @@ def fit(
     validation: Labelled | None,
     recipe: Recipe,
     console: Console | None = None,
+    *,
+    hardware: Hardware | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    log: Log = "csv",
 ) -> nn.Module:
-    """Train ``module`` in place by ``recipe``, on the best device there is; leave it there, in evaluation mode.
+    """Train ``module`` in place by ``recipe``, on ``hardware``; leave it there, in evaluation mode.
 
     Progress is drawn on ``console``, if one is given. The same recipe on the same machine gives the same weights,
-    and the caller's random numbers are left as they were.
+    and the caller's random numbers are left as they were. Checkpoints and a table of losses go to ``folder``, if one
+    is given, TensorBoard's files too if ``log`` says so. With ``resume``, a training that was broken off there goes on
+    from its last checkpoint and ends with the weights it would have ended with.
     """
+    best = recipe.keep == "best" or recipe.patience is not None
     _check("training", train)
     if validation is not None:
         _check("validation", validation)
+    elif best:
+        raise ValueError("the best weights are those of the lowest validation loss: give validation images")
+    if recipe.balanced:
+        train = train.balanced()
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # no tips and no list of devices
-    trainer = L.Trainer(
-        max_epochs=recipe.epochs,
-        devices=1,
-        callbacks=[FitProgress(console)] if console else [],
-        check_val_every_n_epoch=max(1, recipe.epochs // 20),
-        num_sanity_val_steps=0,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-    shuffled = RandomSampler(train.labels, generator=torch.Generator().manual_seed(recipe.seed))
-    batches = _loader(train, shuffled, recipe.batch_size)
-    held_out = _loader(validation, SequentialSampler(validation.labels), 256) if validation else None
-    with warnings.catch_warnings(), torch.random.fork_rng():
-        warnings.filterwarnings("ignore", ".*does not have many workers.*")  # the data are in memory
+    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
+    with (
+        warnings.catch_warnings(),
+        torch.random.fork_rng(),
+        nullcontext(folder) if folder else tempfile.TemporaryDirectory() as kept,
+    ):
         warnings.filterwarnings("ignore", ".*have no `val_dataloader`.*")  # as was asked for
         warnings.filterwarnings("ignore", ".*LeafSpec.*")  # Lightning's own, with the newest PyTorch
-        torch.manual_seed(recipe.seed)
-        trainer.fit(Classification(module, recipe), batches, held_out)
+        warnings.filterwarnings("ignore", ".*srun.*")  # whoever has a queue need not use it
+        where = Path(kept)
+        where.mkdir(parents=True, exist_ok=True)
+        begun = about(module, train, validation, recipe) if folder else ""
+        callbacks: list[L.Callback] = [Checkpoints(where, begun)] if folder or best else []
+        if recipe.patience:
+            checks = -(-recipe.patience // recipe.rounds)
+            callbacks.append(EarlyStopping("validation_loss", patience=checks))
+        if console:
+            callbacks.append(FitProgress(console))
+        trainer = L.Trainer(
+            max_epochs=recipe.epochs,
+            callbacks=callbacks,
+            check_val_every_n_epoch=recipe.rounds,
+            num_sanity_val_steps=0,
+            logger=TensorBoardLogger(where, "", "tensorboard") if folder and log == "tensorboard" else False,
+            enable_checkpointing=bool(folder) or best,
+            log_every_n_steps=1,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            **(hardware or Hardware()).for_trainer(),
+        )
+        task = Classification(module, train, validation, recipe)
+        begin_at = unfinished(where, begun) if folder and resume else None
+        trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
+        if best:
+            task.load_state_dict(torch.load(where / BEST, map_location="cpu", weights_only=True)["state_dict"])
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
     return module.to(trainer.strategy.root_device).eval()
 
 
@@ -72,9 +97,5 @@ def _check(name: str, data: Labelled) -> None:
         raise ValueError(f"one label an image, got {len(data.images)} {name} images and {len(data.labels)} labels")
     if not len(data.images):
         raise ValueError(f"there are no {name} images")
-    if not torch.isfinite(data.images).all():
+    if not all(torch.isfinite(images).all() for images in data.images.split(1024)):
         raise ValueError(f"the {name} images hold NaN or infinity")
-
-
-def _loader(data: Labelled, order: RandomSampler | SequentialSampler, batch_size: int) -> DataLoader[Labelled]:
-    return DataLoader(_InMemory(data), sampler=BatchSampler(order, batch_size, drop_last=False), batch_size=None)

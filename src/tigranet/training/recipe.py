@@ -1,19 +1,30 @@
 """How a network is trained, as a value."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal, get_args
+
+Schedule = Literal["one-cycle", "cosine"]
+Keep = Literal["last", "best"]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam with a one-cycle rate on cross-entropy. The training images are never rotated."""
+    """Adam on cross-entropy, with a rate that falls to zero. The training images are never rotated."""
 
     epochs: int
     batch_size: int = 50
     learning_rate: float = 1e-2
-    """The peak of the one-cycle rate."""
+    """The highest rate."""
+    schedule: Schedule = "one-cycle"
+    """How the rate goes: up and down again, or down along a cosine from the start."""
     jitter: float = 0.5
     """Each image of a batch is shifted by at most this part of a pixel along each axis; 0 for none."""
+    balanced: bool = False
+    """Whether all classes count the same, however many images they have."""
+    keep: Keep = "last"
+    """The weights that training ends with, or those of the lowest validation loss."""
+    patience: int | None = None
+    """Stop when the validation loss has not fallen for so many epochs, and keep the best; None for all epochs."""
     seed: int = 0
 
     @classmethod
@@ -29,13 +40,30 @@ class Recipe:
         return cls(**({"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate} | chosen))
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
+        for name in ("epochs", "batch_size", "patience"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is at least 1, got {value}")
+        for name, values in (("schedule", get_args(Schedule)), ("keep", get_args(Keep))):
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name} is '{values[0]}' or '{values[1]}', got {getattr(self, name)!r}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate is positive, got {self.learning_rate}")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
 
+    @property
+    def rounds(self) -> int:
+        """How many epochs lie between two looks at the validation images: there are 20 to 40 of these in all."""
+        return max(1, self.epochs // 20)
+
     def __str__(self) -> str:
-        return ", ".join(f"{field.name.replace('_', ' ')} {getattr(self, field.name):g}" for field in fields(self))
+        """The numbers, and whatever else is not as usual."""
+        told = []
+        for field in fields(self):
+            value, name = getattr(self, field.name), field.name.replace("_", " ")
+            if isinstance(value, float | int) and not isinstance(value, bool):
+                told.append(f"{name} {value:g}")
+            elif value != field.default:
+                told.append(name if value is True else f"{name} {value}")
+        return ", ".join(told)

@@ -1,39 +1,98 @@
 """Classification as Lightning sees it: a loss, an optimiser, a rate; any nn.Module inside."""
 
+import math
 from typing import Any
 
 import lightning as L
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torchmetrics import MeanMetric
 
 from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import jitter
 from tigranet.training.recipe import Recipe
 
+VALIDATION_BATCH = 256
+
 
 class Classification(L.LightningModule):
-    """Trains ``module``, from images (batch, maps, height, width) to logits, by ``recipe``."""
+    """Trains ``module``, from images (batch, maps, height, width) to logits, by ``recipe``.
 
-    def __init__(self, module: nn.Module, recipe: Recipe) -> None:
+    The images are in memory, on the device if they fit there. What Lightning hands on is the number of a batch; which
+    images it is made of, and whatever else is random, follows from the seed and the epoch, so that an epoch that is
+    begun again goes as it did. Each of several processes works on its part of every batch.
+    """
+
+    def __init__(self, module: nn.Module, train: Labelled, validation: Labelled | None, recipe: Recipe) -> None:
         super().__init__()
         self.module, self.recipe = module, recipe
+        self.images, self.held_out = train, validation
+        self.batches: tuple[Tensor, ...] = ()
+        self.validation_loss, self.validation_accuracy = MeanMetric(), MeanMetric()
 
-    def training_step(self, batch: Labelled, _: int) -> Tensor:
-        images, labels, weights = batch
+    def numbers(self) -> tuple[range, range | None]:
+        """Those of the batches to train with and, if there are any, to validate with."""
+        validation = self.held_out and range(-(-len(self.held_out.labels) // VALIDATION_BATCH))
+        return range(-(-len(self.images.labels) // self.recipe.batch_size)), validation
+
+    def on_fit_start(self) -> None:
+        if _fits(self.images, self.device):
+            self.images = self.images.to(self.device)
+
+    def on_train_epoch_start(self) -> None:
+        (seed,) = np.random.SeedSequence([self.recipe.seed, self.current_epoch]).generate_state(1, np.uint64)
+        torch.manual_seed(int(seed))
+        order = torch.randperm(len(self.images.labels))
+        self.batches = order.to(self.images.labels.device).split(self.recipe.batch_size)
+
+    def training_step(self, number: int) -> Tensor:
+        images, labels, weights = self.images.take(self.batches[number]).to(self.device)
         if self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
-        losses = F.cross_entropy(self.module(images), labels, reduction="none")
-        loss = losses.mean() if weights is None else (weights * losses).sum() / weights.sum().clamp(min=1e-30)
-        self.log("loss", loss, prog_bar=True)
+        weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
+        losses = F.cross_entropy(self.module(self._part(images)), self._part(labels), reduction="none")
+        # the gradients of the processes are averaged, and their sum is wanted
+        share = self._part(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
+        loss = (share * losses).sum()
+        self.log("loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(images))
         return loss
 
-    def validation_step(self, batch: Labelled, _: int) -> None:
-        correct = (self.module(batch.images).argmax(1) == batch.labels).float().mean()
-        self.log("validation_accuracy", correct, prog_bar=True, batch_size=len(batch.labels))
+    def on_train_epoch_end(self) -> None:
+        loss = float(self.trainer.callback_metrics["loss"])
+        if not math.isfinite(loss):
+            raise ValueError(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
+
+    def validation_step(self, number: int) -> None:
+        assert self.held_out is not None
+        rows = slice(number * VALIDATION_BATCH, (number + 1) * VALIDATION_BATCH)
+        images, labels = (self._part(tensor[rows]).to(self.device) for tensor in self.held_out[:2])
+        logits = self.module(images)
+        self.validation_loss.update(F.cross_entropy(logits.float(), labels, reduction="none"))
+        self.validation_accuracy.update((logits.argmax(1) == labels).float())
+
+    def on_validation_epoch_end(self) -> None:
+        for name in ("validation_loss", "validation_accuracy"):
+            metric = getattr(self, name)
+            self.log(name, metric.compute())
+            metric.reset()
 
     def configure_optimizers(self) -> Any:
         optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate)
         steps = int(self.trainer.estimated_stepping_batches)
-        rate = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)
+        rate: torch.optim.lr_scheduler.LRScheduler = (
+            torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)
+            if self.recipe.schedule == "one-cycle"
+            else torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
+
+    def _part(self, batch: Tensor) -> Tensor:
+        """What this process works on."""
+        return batch.tensor_split(self.trainer.world_size)[self.global_rank]
+
+
+def _fits(data: Labelled, device: torch.device) -> bool:
+    """Whether the images take less than a quarter of the device's free memory."""
+    return device.type != "cuda" or data.images.nbytes < torch.cuda.mem_get_info(device)[0] / 4

@@ -1,0 +1,107 @@
+"""A user's own images: a folder with one sub-folder a class, a table of paths and labels, or arrays in an .npz file."""
+
+import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tigranet.data.arrays import read_arrays
+from tigranet.data.decoded import decode
+from tigranet.data.framed import Broken, usual_size
+from tigranet.data.labelled import DataSet, Labelled
+from tigranet.data.listing import list_folder, list_table
+from tigranet.data.split import draw, split
+from tigranet.data.transforms import Isometry
+
+TABLES = (".csv", ".tsv")
+IN_MEMORY = 2**30
+"""Bytes of images that are held in memory."""
+
+
+def is_own(path: Path) -> bool:
+    """Whether ``path`` is of a kind that :func:`load_own` reads."""
+    return path.is_dir() or path.suffix.lower() in (*TABLES, ".npz")
+
+
+def load_own(
+    path: Path,
+    seed: int = 0,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    train_images: int | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> tuple[DataSet, list[Broken]]:
+    """The images of ``path`` as a data set, and the files that were left out. ``step`` is called after each file.
+
+    Images are brought to one square size (:func:`~tigranet.data.framed.framed`): ``size``, or the median of their
+    longer sides, at most 64. Where ``path`` does not say which images train, ``seed`` draws 15 % of each class to
+    validate and 15 % to test; or ``train_images`` of them to train, and all the others test. Where it does, images to
+    validate that are missing are drawn likewise, and those to validate serve to test as well. The images of one
+    ``group`` are never in two parts (see :mod:`~tigranet.data.listing`).
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder '{path}'")
+    broken: list[Broken] = []
+    if path.suffix.lower() == ".npz":
+        arrays = read_arrays(path, size, color, group)
+        class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
+        every = Labelled(arrays.images, torch.tensor(arrays.labels))
+    else:
+        listing = list_folder(path, group) if path.is_dir() else list_table(path, group)
+        images, read, broken = decode(listing.paths, size or usual_size(listing.paths), color, step)
+        class_names = listing.class_names
+        every = Labelled(images, torch.tensor(listing.labels)[read])
+        parts = tuple(listing.parts[number] for number in read.tolist())
+        groups = None if listing.groups is None else tuple(listing.groups[number] for number in read.tolist())
+    train, validation, test = _parts(every, class_names, parts, groups, seed, train_images)
+    moved = Isometry(turned=True, outside="reflection")  # photographs fill their frame
+    return DataSet(path.stem, class_names, train, validation, test, moved), broken
+
+
+def _parts(
+    every: Labelled,
+    class_names: tuple[str, ...],
+    parts: tuple[str, ...],
+    groups: tuple[str, ...] | None,
+    seed: int,
+    train_images: int | None,
+) -> list[Labelled]:
+    given = {name: torch.tensor([place for place, part in enumerate(parts) if part == name]) for name in set(parts)}
+    if train_images is not None:
+        if set(given) != {""} or groups is not None:
+            raise ValueError("a number of training images is drawn from images that have no parts and no groups")
+        train, test = draw(every.labels, class_names, seed, train_images)
+        return [_taken(every, part) for part in (train, train[:0], test)]
+    if "" in given:
+        return [_taken(every, part) for part in split(every.labels, class_names, seed, 2, groups)]
+    train = given["train"]
+    _check_groups(parts, groups)
+    if "validation" not in given:
+        inside = None if groups is None else [groups[place] for place in train.tolist()]
+        kept, held_out = split(every.labels[train], class_names, seed, 1, inside)
+        train, given["validation"] = train[kept], train[held_out]
+    return [_taken(every, part) for part in (train, given["validation"], given.get("test", given["validation"]))]
+
+
+def _taken(every: Labelled, part: Tensor) -> Labelled:
+    """Some of the images: in memory, or where they are very many in a nameless file that is mapped into it."""
+    shape = (len(part), *every.images.shape[1:])
+    if math.prod(shape) * every.images.itemsize <= IN_MEMORY:
+        return every.take(part)
+    with tempfile.TemporaryFile() as file:
+        images = torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
+    for rows in torch.arange(len(part)).split(1024):
+        images[rows] = every.images[part[rows]]
+    return Labelled(images, every.labels[part])
+
+
+def _check_groups(parts: tuple[str, ...], groups: tuple[str, ...] | None) -> None:
+    where: dict[str, str] = {}
+    for part, group in zip(parts, groups or parts, strict=True):
+        if groups is not None and where.setdefault(group, part) != part:
+            raise ValueError(f"the group '{group}' is in two parts, {where[group]} and {part}: put it into one of them")

@@ -1,0 +1,52 @@
+"""Where a network is trained, as a value."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from lightning.fabric.utilities.rank_zero import rank_zero_only
+
+Accelerator = Literal["auto", "cpu", "gpu"]
+Precision = Literal["32", "bf16", "16"]
+PLUGINS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The best device there is, alone, unless more is asked for.
+
+    With ``devices`` or ``nodes`` above 1, each device works on its part of every batch: the result is that of one
+    device, but for rounding. ``strategy`` is Lightning's: ``ddp`` starts the processes on this machine itself; on
+    several, the command is started on each, with what torchrun or the queueing system tells it.
+    """
+
+    accelerator: Accelerator = "auto"
+    devices: int = 1
+    nodes: int = 1
+    strategy: str = "auto"
+    precision: Precision = "32"
+    """Of matrix products; the graph is always computed in full."""
+    deterministic: bool = False
+    """Only operations whose result is the same bits each time, where the device has others that are faster."""
+
+    def __post_init__(self) -> None:
+        for name, values in (("accelerator", get_args(Accelerator)), ("precision", get_args(Precision))):
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name} is one of {', '.join(values)}, got {getattr(self, name)!r}")
+        if self.devices < 1 or self.nodes < 1:
+            raise ValueError(f"devices and nodes are at least 1, got {self.devices} and {self.nodes}")
+
+    def for_trainer(self) -> dict[str, Any]:
+        """The arguments of Lightning's Trainer."""
+        return {
+            "accelerator": self.accelerator,
+            "devices": self.devices,
+            "num_nodes": self.nodes,
+            "strategy": self.strategy,
+            "precision": PLUGINS[self.precision],
+            "deterministic": self.deterministic,
+        }
+
+
+def is_first_process() -> bool:
+    """Whether this is the process, of several that train together, that speaks for all of them."""
+    return int(getattr(rank_zero_only, "rank", 0) or 0) == 0

@@ -1,0 +1,60 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import torch
+
+from tigranet.distributed import gathered
+
+TWO = """
+import os, sys, json, torch, torch.distributed as dist
+from tigranet.distributed import gathered
+from tigranet.layers import Standardise
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", rank=rank, world_size=2)
+torch.manual_seed(0)
+whole = torch.rand(7, 3, dtype=torch.float64)
+counts = json.loads(sys.argv[2])
+for first in counts:  # rows of the first process; the second has the others
+    leaf = whole.clone().requires_grad_()
+    part = leaf[:first] if rank == 0 else leaf[first:]
+    everything = gathered(part)
+    assert torch.equal(everything, whole)
+    weights = torch.arange(21, dtype=torch.float64).reshape(7, 3)
+    layer = Standardise(3).double()
+    mine = weights[:first] if rank == 0 else weights[first:]
+    (layer(part) * mine).sum().backward()
+    gradient = leaf.grad
+    dist.all_reduce(gradient)
+    alone = whole.clone().requires_grad_()
+    expected = (alone - alone.mean(0)) / (alone.var(0, correction=0) + layer.eps).sqrt()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(gradient, alone.grad, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(layer.mean, whole.mean(0))
+dist.destroy_process_group()
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def test_alone_it_is_the_same_tensor():
+    x = torch.rand(3, 2)
+    assert gathered(x) is x
+
+
+def test_two_processes_standardise_by_the_whole_batch_and_its_gradient():
+    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", "-c", TWO]
+    processes = [
+        subprocess.Popen([*command, str(rank), json.dumps([4, 3, 6, 7])], env=environment, stderr=subprocess.PIPE)
+        for rank in range(2)
+    ]
+    for process in processes:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err.decode()
