@@ -92,7 +92,7 @@ def _verdict(report: Report) -> list[str]:
             f"{rights} turned."
         )
     rotated = ours.robustness.moved["rotated"]
-    second = f"At random angles the network is right on {rotated} % of the images"
+    second = f"At random angles the network is right on {rotated}\u00a0% of the images"
     if len(report.subjects) > 1:
         rival = report.subjects[1]
         second += (
