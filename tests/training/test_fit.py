@@ -68,6 +68,17 @@ def test_nothing_is_printed_unless_asked_for(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_network_that_was_trained_before_is_trained_on():
+    """It comes in evaluation mode, in which dropout and running moments stand still."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(16), nn.Linear(16, 2))
+    for _ in range(2):
+        before = module[1].num_batches_tracked.item()
+        fit(module, easy(), None, Recipe(epochs=2))
+        assert module[1].num_batches_tracked.item() == before + 4
+        assert not module.training
+
+
 def test_classes_of_different_sizes_count_the_same_if_asked():
     """With nothing to see, the bias is the logarithm of how much a class counts."""
     labels = torch.tensor([0] * 90 + [1] * 10)
