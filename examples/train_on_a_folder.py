@@ -11,16 +11,16 @@ from rich.console import Console
 from tigranet import Architecture
 from tigranet.data import load_own
 from tigranet.evaluation import measure
-from tigranet.experiments.runner import run
-from tigranet.training import Recipe
+from tigranet.experiments.runner import recipe_for, run
 
 
 def main(folder: Path, model: Path, epochs: int | None = None) -> None:
     data, broken = load_own(folder)
     for path, reason in broken:
         print(f"left out: {path}: {reason}")
-    recipe = Recipe.for_images(len(data.train.labels), **({} if epochs is None else {"epochs": epochs}))
-    net, _ = run(data, Architecture.parse("paper-small"), recipe, console=Console(stderr=True))
+    architecture = Architecture.parse("paper-small")
+    recipe = recipe_for(data, architecture, **({} if epochs is None else {"epochs": epochs}))
+    net, _ = run(data, architecture, recipe, console=Console(stderr=True))
     found = measure(net, data)
     print(f"upright: {found.upright:.1f} %")
     for how, accuracy in found.moved.items():

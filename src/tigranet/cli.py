@@ -107,7 +107,7 @@ def train(
     train_images: TrainImages = None,
     epochs: Annotated[int | None, _learn("Passes over the training images.", "fewer for more images")] = None,
     batch_size: Annotated[int | None, _learn("Images a step.", "50, or 250 for many")] = None,
-    learning_rate: Annotated[float | None, _learn("The highest rate.", "0.01, or 0.003 for many")] = None,
+    learning_rate: Annotated[float | None, _learn("The highest rate.", "0.01, or 0.003 for a large network")] = None,
     schedule: Annotated[Schedule, _learn("How the rate goes.")] = "one-cycle",
     jitter: Annotated[bool, _learn("Shift each training image by up to half a pixel.")] = True,
     balanced: Annotated[bool, _learn("Let all classes count the same, however many images they have.")] = False,
@@ -130,8 +130,8 @@ def train(
     from tigranet.architecture import Architecture
     from tigranet.data import NAMED
     from tigranet.experiments.paper import REPORTED
-    from tigranet.experiments.runner import run
-    from tigranet.training import Hardware, Recipe, is_first_process
+    from tigranet.experiments.runner import recipe_for, run
+    from tigranet.training import Hardware, is_first_process
 
     console = Console(stderr=True, highlight=False, quiet=not is_first_process())
     _check_writable(output)
@@ -141,7 +141,7 @@ def train(
     layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
-    recipe = Recipe.for_images(images, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
+    recipe = recipe_for(data_set, layers, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
     how = {"hardware": hardware, "folder": output / "checkpoints", "resume": resume, "log": log}
@@ -292,7 +292,7 @@ def report(
     from tigranet.evaluation.report import report_on
     from tigranet.evaluation.rival import plain_cnn
     from tigranet.evaluation.robustness import check_fits
-    from tigranet.training import Recipe
+    from tigranet.experiments.runner import recipe_for
 
     try:
         from tigranet.figures.report import save_report
@@ -308,7 +308,7 @@ def report(
     made = {"command": shlex.join(["tigranet", *sys.argv[1:]]), "model": str(model), "boundary": net.boundary}
     rival = None
     if cnn:
-        recipe = Recipe.for_images(len(data_set.train.labels), **({"seed": seed} | trained.get("recipe", {})))
+        recipe = recipe_for(data_set, net.architecture, **({"seed": seed} | trained.get("recipe", {})))
         recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
         console.print(f"training a plain CNN to compare with: {recipe}")
         rival, made["recipe"] = plain_cnn(net, data_set, recipe, console), str(recipe)

@@ -136,10 +136,11 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given = {"epochs": self.epochs, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
         chosen = {name: value for name, value in given.items() if value is not None}
-        recipe = Recipe.for_images(len(images), **chosen, jitter=self.jitter, seed=seed)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
+        parameters = sum(parameter.numel() for parameter in net.parameters())
+        recipe = Recipe.for_images(len(images), parameters, **chosen, jitter=self.jitter, seed=seed)
         data = Labelled(images, torch.from_numpy(labels.astype(np.int64)), weights)
         fit(net, data, None, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
         self.model_ = net.cpu()

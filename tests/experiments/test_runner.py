@@ -3,7 +3,7 @@ import json
 from tigranet import Architecture
 from tigranet.data import DataSet, Labelled
 from tigranet.experiments.paper import REPORTED
-from tigranet.experiments.runner import run
+from tigranet.experiments.runner import recipe_for, run
 from tigranet.training import Recipe
 
 
@@ -36,6 +36,8 @@ def test_the_papers_figures_are_those_of_its_tables():
 
 def test_the_demo_reaches_the_papers_figure(mnist_012):
     """Trained upright, tested rotated in ten draws: the paper has 94 +- 0.42."""
-    _, measured = run(mnist_012, Architecture.parse("paper-small"), Recipe.for_images(500))
+    _, measured = run(
+        mnist_012, Architecture.parse("paper-small"), recipe_for(mnist_012, Architecture.parse("paper-small"))
+    )
     assert measured.moved.draws == 10
     assert measured.moved.mean >= 94

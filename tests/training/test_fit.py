@@ -169,10 +169,18 @@ def test_a_recipe_that_cannot_be_is_refused(arguments, message):
         Recipe(**({"epochs": 1} | arguments))
 
 
-def test_a_recipe_for_more_images_has_fewer_epochs():
-    recipes = [Recipe.for_images(count) for count in (50, 500, 5_000, 50_000)]
-    assert [recipe.epochs for recipe in recipes] == [120, 120, 60, 20]
+def test_a_recipe_for_few_images_has_enough_steps_and_for_many_fewer_epochs():
+    recipes = {count: Recipe.for_images(count) for count in (3, 50, 200, 500, 1_000, 5_000, 50_000)}
+    for count, recipe in recipes.items():
+        steps = recipe.epochs * -(-count // recipe.batch_size)
+        assert 1_200 <= steps <= 6_000
+    assert [recipe.epochs for recipe in recipes.values()] == [1200, 1200, 300, 120, 60, 60, 20]
     assert Recipe.for_images(500, epochs=3, seed=2) == Recipe(epochs=3, seed=2)
+
+
+def test_a_large_network_learns_at_a_lower_rate():
+    assert Recipe.for_images(500, 8_563).learning_rate == 1e-2
+    assert Recipe.for_images(500, 441_970).learning_rate == 3e-3
 
 
 def test_a_recipe_prints_its_numbers():

@@ -41,6 +41,14 @@ class Measured:
         return asdict(self) | accuracies | {"versions": versions(), "machine": machine()}
 
 
+def recipe_for(data: DataSet, architecture: Architecture, **chosen: Any) -> Recipe:
+    """The usual recipe for so many images and a network of that size, but for what is ``chosen``."""
+    with torch.device("meta"):
+        network = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1])
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    return Recipe.for_images(len(data.train.labels), parameters, **chosen)
+
+
 def run(
     data: DataSet,
     architecture: Architecture,
