@@ -131,5 +131,5 @@ convolution.register_autograd(_backward, setup_context=_save)
 def _arrays(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None) -> tuple[Any, Any, Any, Any, bool]:
     signals, a, b = (tensor.detach().contiguous().numpy() for tensor in (y, alpha, beta))
     if omega is None:
-        return signals, a, b, np.empty((1, 0), np.bool_), False
-    return signals, a, b, omega.contiguous().numpy().reshape(len(y), y.shape[2]), True
+        return signals, a, b, np.empty((1, 0), np.uint8), False
+    return signals, a, b, omega.contiguous().view(torch.uint8).numpy().reshape(len(y), y.shape[2]), True

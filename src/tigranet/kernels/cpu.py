@@ -9,7 +9,7 @@ the values are the same bits. Only the sums *over* nodes (mean, variance, gradie
 into vectors, in pieces of some thousand nodes whose totals are float64.
 
 All of it is one file because numba's cache on disk looks for changes in the file of the function it is asked for only.
-It is imported on first use. Each function works on items ``first`` to ``last`` of a batch, holds no lock while it runs
+Masks are bytes. The file is imported on first use. Each function works on items ``first`` to ``last`` of a batch, holds no lock while it runs
 and starts no threads: ``threads.py`` calls it from several.
 """
 
@@ -85,7 +85,9 @@ def _spread(flat, dense, grid):
     """A map into the flat layout."""
     height, width, stride = grid[0], grid[1], grid[2]
     for r in range(height):
-        flat[(r + 1) * stride + 1 : (r + 1) * stride + 1 + width] = dense[r * width : (r + 1) * width]
+        row, out = dense[r * width : (r + 1) * width], flat[(r + 1) * stride + 1 : (r + 1) * stride + 1 + width]
+        for c in range(width):
+            out[c] = row[c]
 
 
 @exact
@@ -94,16 +96,17 @@ def _gather(dense, flat, grid):
     """A map out of the flat layout."""
     height, width, stride = grid[0], grid[1], grid[2]
     for r in range(height):
-        dense[r * width : (r + 1) * width] = flat[(r + 1) * stride + 1 : (r + 1) * stride + 1 + width]
+        row, out = flat[(r + 1) * stride + 1 : (r + 1) * stride + 1 + width], dense[r * width : (r + 1) * width]
+        for c in range(width):
+            out[c] = row[c]
 
 
 @exact
 @no_type_check
 def _times(a, b, out):
     """a * b, also where b is a mask: a product, not a choice, so that a NaN is not hidden."""
-    one = a.dtype.type(1)
     for i in range(len(out)):
-        out[i] = a[i] * (b[i] * one)
+        out[i] = a[i] * a.dtype.type(b[i])
 
 
 @exact
@@ -252,19 +255,17 @@ def statistics_backward(z, active, masked, s, grid, diagonal, order, noise, phi,
                 _recur(p[(k + 1) % 2], s, t[k - 2], one + one, -one, grid, diagonal, t[k], p[k % 2], lo, hi)
             if wraps:
                 _wrap(p[k % 2], grid)
-        p[:] = zero
-        b[:] = zero
         for k in range(order, -1, -1):
-            new, older = k % 3, (k + 2) % 3
-            q, q_new = p[(k + 1) % 2], p[k % 2]
+            q, q_new = p[(k + 1) % 2] if k < order else nothing, p[k % 2]
+            older, new = b[(k + 2) % 3] if k < order - 1 else nothing, b[k % 3]
             for top in range(0, height, rows):
                 count = min(rows, height - top)
                 i, j = (top + 1) * stride + 1, (top + count) * stride + 1 + width
                 _pull(
                     q[i - stride - 1 : j - stride + 1], q[i - 1 : j + 1], q[i + stride - 1 : j + stride + 1],
-                    s[i:j], b[older, i:j], one + one if k else one, grid[3] == 8, diagonal, t[k, i:j], threshold,
+                    s[i:j], older[i:j], one + one if k else one, grid[3] == 8, diagonal, t[k, i:j], threshold,
                     phi[item, k, 0], g[item, k, 0] / z.dtype.type(nodes), 2 * g[item, k, 1] / z.dtype.type(nodes),
-                    b[new, i:j], q_new[i:j],
+                    new[i:j], q_new[i:j],
                 )  # fmt: skip
             if wraps and k:
                 _wrap(q_new, grid)
@@ -287,10 +288,9 @@ def _add(total, weight, signal):
 
 @exact
 @no_type_check
-def _add_five(total, weights, signals, start):
-    """Five terms at once, one after the other at each node: an eighth of the traffic of one by one."""
-    a, b, c, d, e = weights[start], weights[start + 1], weights[start + 2], weights[start + 3], weights[start + 4]
-    u, v, w, x, y = signals[start], signals[start + 1], signals[start + 2], signals[start + 3], signals[start + 4]
+def _add_five(total, weights, u, v, w, x, y):
+    """Five terms at once, one after the other at each node: less than half the traffic of one by one."""
+    a, b, c, d, e = weights[0], weights[1], weights[2], weights[3], weights[4]
     for i in range(len(total)):
         total[i] = ((((total[i] + a * u[i]) + b * v[i]) + c * w[i]) + d * x[i]) + e * y[i]
 
@@ -302,7 +302,10 @@ def _combine(weights, signals, lo, hi, total):
     total[:] = 0
     j = 0
     while j + 5 <= len(weights):
-        _add_five(total, weights, signals[:, lo:hi], j)
+        _add_five(
+            total, weights[j : j + 5], signals[j, lo:hi], signals[j + 1, lo:hi], signals[j + 2, lo:hi],
+            signals[j + 3, lo:hi], signals[j + 4, lo:hi],
+        )  # fmt: skip
         j += 5
     while j < len(weights):
         _add(total, weights[j], signals[j, lo:hi])
@@ -352,9 +355,8 @@ def convolution(y, alpha, beta, omega, masked, s, grid, diagonal, first, last, z
 @exact
 @no_type_check
 def _keep(z, omega):
-    one = z.dtype.type(1)
     for i in range(len(z)):
-        z[i] = z[i] * (omega[i] * one)
+        z[i] = z[i] * z.dtype.type(omega[i])
 
 
 @summed
@@ -389,16 +391,15 @@ def convolution_backward(
         sums = np.zeros((outputs, degree + 1))
         for lo in range(0, nodes, PIECE):
             hi = min(lo + PIECE, nodes)
-            here = kept[:, : hi - lo]
             for i in range(outputs):
                 if masked:
-                    _times(g[item, i, lo:hi], omega[item, lo:hi], here[i])
+                    _times(g[item, i, lo:hi], omega[item, lo:hi], kept[i, : hi - lo])
                 else:
-                    here[i] = g[item, i, lo:hi]
+                    kept[i, : hi - lo] = g[item, i, lo:hi]
                 for m in range(degree + 1):
-                    sums[i, m] += _dot(here[i], powers[m, lo:hi])
+                    sums[i, m] += _dot(kept[i, : hi - lo], powers[m, lo:hi])
             for m in range(degree + 1):
-                _combine(transposed[m], here, 0, hi - lo, local[m, lo:hi])
+                _combine(transposed[m], kept, 0, hi - lo, local[m, lo:hi])
         g_alpha[item] = sums
         mixed = local[degree]
         for m in range(degree - 1, -1, -1):
@@ -428,7 +429,7 @@ def _order(bits, omega, masked, keys):
     """Integers in the order of the values, NaN above all, the least outside omega; and the magnitude as bits: a NaN
     if a value is NaN, or is infinite outside omega, where the plain version multiplies it by zero."""
     sign = 8 * bits.itemsize - 1
-    one = bits.dtype.type(1)
+    zero = bits.dtype.type(0)
     kept = bits.dtype.type((1 << sign) - 1)
     least = ~kept
     infinity = bits.dtype.type(0x7F800000 if sign == 31 else 0x7FF0000000000000)
@@ -438,9 +439,9 @@ def _order(bits, omega, masked, keys):
         key = bits[i] ^ ((bits[i] >> sign) & kept)
         key = kept if magnitude > infinity else key
         if masked:
-            inside = omega[i] * one > 0
+            inside = omega[i] != 0
             key = key if inside else least
-            magnitude = magnitude if inside else (kept if magnitude >= infinity else 0 * one)
+            magnitude = magnitude if inside else (kept if magnitude >= infinity else zero)
         keys[i] = key
         most = max(most, magnitude)
     return most
@@ -518,7 +519,7 @@ def pooling(z, omega, masked, maps, num_active, strict, tolerance, bits, first, 
             for i in range(nodes):
                 tied = keys[i] == key and spare > 0
                 spare -= tied
-                active[item, i] = (keys[i] > key or tied) and (not masked or inside[i])
+                active[item, i] = (keys[i] > key or tied) and (not masked or inside[i] != 0)
         else:
             raw[0] = key ^ ((key >> sign) & kept)
             jth = value[0] if key != ~kept else -z.dtype.type(np.inf)
@@ -540,7 +541,7 @@ def _above(keys, threshold):
 def _mark(z, threshold, inside, masked, active):
     if masked:
         for i in range(len(z)):
-            active[i] = (z[i] >= threshold) & inside[i]
+            active[i] = np.uint8(z[i] >= threshold) & inside[i]
     else:
         for i in range(len(z)):
-            active[i] = z[i] >= threshold
+            active[i] = np.uint8(z[i] >= threshold)

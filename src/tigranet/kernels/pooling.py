@@ -36,10 +36,10 @@ def pooling(z: Tensor, omega: Tensor | None, num_active: int, strict: bool, tole
     batch, maps, nodes = z.shape
     values = z.contiguous().numpy().reshape(batch * maps, nodes)
     bits = values.view(f"int{8 * values.itemsize}")
-    mask = np.empty((1, 0), np.bool_) if omega is None else omega.contiguous().numpy().reshape(batch, nodes)
-    active = torch.empty(z.shape, dtype=torch.bool)
-    out, within = active.numpy().reshape(batch * maps, nodes), values.dtype.type(tolerance)
     masked = omega is not None
+    mask = omega.contiguous().view(torch.uint8).numpy().reshape(batch, nodes) if masked else np.empty((1, 0), np.uint8)
+    active = torch.empty(z.shape, dtype=torch.bool)
+    out, within = active.view(torch.uint8).numpy().reshape(batch * maps, nodes), values.dtype.type(tolerance)
     share(
         lambda first, last: cpu.pooling(values, mask, masked, maps, num_active, strict, within, bits, first, last, out),
         batch * maps,

@@ -125,8 +125,8 @@ def _items(z: Tensor, active: Tensor | None) -> tuple[Any, Any, bool]:
     """Maps and masks, one a row; a mask of nothing where there is none."""
     signals = _array(z).reshape(-1, z.shape[-1])
     if active is None:
-        return signals, np.empty((1, 0), np.bool_), False
-    return signals, _array(active).reshape(signals.shape), True
+        return signals, np.empty((1, 0), np.uint8), False
+    return signals, _array(active.view(torch.uint8)).reshape(signals.shape), True
 
 
 def _array(tensor: Tensor) -> Any:
