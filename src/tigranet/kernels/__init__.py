@@ -4,6 +4,7 @@ A layer's ``forward`` is the plain version; the decorators here run a fused oper
 plain version everywhere else (see :mod:`tigranet.kernels.choice`). ``TIGRANET_KERNELS=plain`` or ``fused`` forces one.
 """
 
+from tigranet.kernels import cuda as _registered_for_cuda  # noqa: F401
 from tigranet.kernels.choice import using
 from tigranet.kernels.convolution import fused_convolution
 from tigranet.kernels.pooling import fused_pooling

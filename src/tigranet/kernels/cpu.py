@@ -9,8 +9,8 @@ the values are the same bits. Only the sums *over* nodes (mean, variance, gradie
 into vectors, in pieces of some thousand nodes whose totals are float64.
 
 All of it is one file because numba's cache on disk looks for changes in the file of the function it is asked for only.
-Masks are bytes. The file is imported on first use. Each function works on items ``first`` to ``last`` of a batch, holds no lock while it runs
-and starts no threads: ``threads.py`` calls it from several.
+It is imported on first use. Masks are bytes. Each operation works on items ``first`` to ``last`` of a batch, holds no
+lock while it runs and starts no threads: ``threads.py`` calls it from several.
 """
 
 from typing import no_type_check
@@ -232,7 +232,7 @@ def statistics_backward(z, active, masked, s, grid, diagonal, order, noise, phi,
     by t_k itself and L is symmetric. ``g`` is the gradient by ``phi``, ``g_z`` that by ``z``; ``bits`` is any array of
     integers as wide as the numbers."""
     height, width, stride, _, wrap_rows, wrap_columns = grid
-    zero, one = z.dtype.type(0), z.dtype.type(1)
+    one = z.dtype.type(1)
     size = len(s)
     nodes = height * width
     wraps = wrap_rows or wrap_columns

@@ -11,6 +11,11 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
+REGISTERS = 128
+"""Registers of a thread that hold nodes of a map, at most."""
+SHARED = 80 * 1024
+"""Bytes of shared memory that hold an image, at most: half of what a data-centre GPU has."""
+
 
 def describe(laplacian: GridLaplacian) -> Grid:
     torus = laplacian.boundary == "torus"
@@ -38,3 +43,25 @@ def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
     s = np.zeros((height + 2) * stride + 2, root.dtype)
     s[1 : 1 + (height + 2) * stride].reshape(height + 2, stride)[1:-1, :width] = root
     return s, (height, width, stride, neighbours, *wraps), s.dtype.type(grid[4])
+
+
+def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
+    """For the GPU: how a map is held in registers, as columns a lane and rows a warp; None if it is too large.
+
+    A node takes two numbers forward and four backward.
+    """
+    columns = -(-width // 32)
+    most = REGISTERS // (columns * (4 if backward else 2) * (itemsize // 4))
+    if not most:
+        return None
+    warps = -(-height // most)
+    rows = -(-height // warps)
+    warps = -(-height // rows)
+    if warps > (8 if most * columns > 16 else 16):  # more would not have registers enough on one multiprocessor
+        return None
+    return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": 4 if warps == 1 else 1}
+
+
+def in_shared(height: int, width: int, itemsize: int) -> bool:
+    """For the GPU: whether an image with its border is held in shared memory, and its powers in registers."""
+    return (height + 2) * (width + 2) * itemsize <= SHARED

@@ -36,8 +36,9 @@ def pooling(z: Tensor, omega: Tensor | None, num_active: int, strict: bool, tole
     batch, maps, nodes = z.shape
     values = z.contiguous().numpy().reshape(batch * maps, nodes)
     bits = values.view(f"int{8 * values.itemsize}")
-    masked = omega is not None
-    mask = omega.contiguous().view(torch.uint8).numpy().reshape(batch, nodes) if masked else np.empty((1, 0), np.uint8)
+    masked, mask = False, np.empty((1, 0), np.uint8)
+    if omega is not None:
+        masked, mask = True, omega.contiguous().view(torch.uint8).numpy().reshape(batch, nodes)
     active = torch.empty(z.shape, dtype=torch.bool)
     out, within = active.view(torch.uint8).numpy().reshape(batch * maps, nodes), values.dtype.type(tolerance)
     share(
