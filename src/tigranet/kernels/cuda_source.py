@@ -34,7 +34,7 @@ STATISTICS = r"""
 #define LAST_COLUMN ((W - 1) % COLUMNS)         // of the last lane
 
 struct Place {
-  int lane, warp, left, right;
+  int lane, warp, left, right, turn;
   bool inside[COLUMNS];
   REAL edge[COLUMNS], middle[COLUMNS];  // D^{-1/2} in the first and last row, and in the others
 };
@@ -42,6 +42,7 @@ struct Place {
 __device__ __forceinline__ Place place(const REAL* root) {
   Place at;
   at.lane = threadIdx.x;
+  at.turn = 0;
   at.warp = WARPS == 1 ? 0 : threadIdx.y;
   at.left = at.lane == 0 ? (WRAP_COLUMNS ? LANES - 1 : 31) : at.lane - 1;
   at.right = WRAP_COLUMNS && at.lane == LANES - 1 ? 0 : (at.lane + 1) & 31;
@@ -88,7 +89,7 @@ __device__ __forceinline__ void beside(const Place& at, const REAL* row, REAL* l
 }
 
 // the rows above the first and below the last one of this warp
-__device__ __forceinline__ void beyond(const Place& at, REAL (*p)[COLUMNS], REAL* halo, REAL* top, REAL* bottom) {
+__device__ __forceinline__ void beyond(Place& at, REAL (*p)[COLUMNS], REAL* halo, REAL* top, REAL* bottom) {
   #if WARPS == 1
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
@@ -96,7 +97,8 @@ __device__ __forceinline__ void beyond(const Place& at, REAL (*p)[COLUMNS], REAL
     bottom[c] = WRAP_ROWS ? p[0][c] : 0;
   }
   #else
-  __syncthreads();
+  at.turn ^= 1;  // two halves in turn, so that one barrier a step is enough
+  halo += at.turn * WARPS * 2 * COLUMNS * 32;
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
     halo[((at.warp * 2) * COLUMNS + c) * 32 + at.lane] = p[0][c];
@@ -113,7 +115,7 @@ __device__ __forceinline__ void beyond(const Place& at, REAL (*p)[COLUMNS], REAL
 }
 
 // before = factor * (-s^2) * (sum over the neighbours of p) - before, in place
-__device__ __forceinline__ void step(const Place& at, REAL (*p)[COLUMNS], REAL (*before)[COLUMNS], REAL factor,
+__device__ __forceinline__ void step(Place& at, REAL (*p)[COLUMNS], REAL (*before)[COLUMNS], REAL factor,
                                      REAL* halo) {
   REAL above[COLUMNS], bottom[COLUMNS];
   beyond(at, p, halo, above, bottom);
@@ -177,8 +179,9 @@ __device__ __forceinline__ void load(const Place& at, const REAL* z, const unsig
     }
 }
 
-// mean and variance of the magnitudes of t = p / s
-__device__ __forceinline__ void moments(const Place& at, REAL (*p)[COLUMNS], bool scaled, REAL* scratch, REAL* phi) {
+// mean and variance of the magnitudes of t = p / s; with several warps, each one's own, to be merged at the end
+__device__ __forceinline__ void moments(const Place& at, REAL (*p)[COLUMNS], bool scaled, int k, REAL* parts,
+                                        REAL* phi) {
   REAL total = 0, squares = 0, by_edge[COLUMNS], by_middle[COLUMNS];
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
@@ -189,7 +192,8 @@ __device__ __forceinline__ void moments(const Place& at, REAL (*p)[COLUMNS], boo
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
     for (int c = 0; c < COLUMNS; c++) total += magnitude(p[r][c]) * (edge(at, r) ? by_edge[c] : by_middle[c]);
-  REAL mean = map_sum(at, total, scratch) * (REAL)(1.0 / N);
+  int count = W * (at.warp == WARPS - 1 ? LAST_ROW + 1 : ROWS);
+  REAL mean = warp_sum(total) * ((REAL)1 / count);
   #pragma unroll
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
@@ -197,8 +201,28 @@ __device__ __forceinline__ void moments(const Place& at, REAL (*p)[COLUMNS], boo
       REAL d = magnitude(p[r][c]) * (edge(at, r) ? by_edge[c] : by_middle[c]) - mean;
       if (at.inside[c] && within(at, r)) squares += d * d;
     }
-  squares = map_sum(at, squares, scratch) * (REAL)(1.0 / N);
-  if (at.lane == 0 && at.warp == 0) { phi[0] = mean; phi[1] = squares; }
+  squares = warp_sum(squares);
+  if (at.lane == 0) {
+    if (WARPS == 1) { phi[2 * k] = mean; phi[2 * k + 1] = squares * (REAL)(1.0 / N); }
+    else { parts[(k * WARPS + at.warp) * 2] = mean; parts[(k * WARPS + at.warp) * 2 + 1] = squares; }
+  }
+}
+
+// Chan's formula over the warps, a thread an order
+__device__ __forceinline__ void merge(const REAL* parts, REAL* phi) {
+  __syncthreads();
+  for (int k = threadIdx.y * 32 + threadIdx.x; k <= ORDER; k += 32 * WARPS) {
+    REAL mean = 0, squares = 0;
+    for (int w = 0, seen = 0; w < WARPS; w++) {
+      int count = W * (w == WARPS - 1 ? LAST_ROW + 1 : ROWS);
+      REAL step = parts[(k * WARPS + w) * 2] - mean;
+      seen += count;
+      mean += step * count / seen;
+      squares += parts[(k * WARPS + w) * 2 + 1] + step * step * count * ((REAL)(seen - count) / seen);
+    }
+    phi[2 * k] = mean;
+    phi[2 * k + 1] = squares * (REAL)(1.0 / N);
+  }
 }
 
 __device__ __forceinline__ void scale(const Place& at, REAL (*t)[COLUMNS]) {
@@ -216,7 +240,7 @@ __device__ __forceinline__ void clear(REAL (*t)[COLUMNS]) {
 }
 
 #define SHARED \
-  __shared__ REAL shared_halo[WARPS > 1 ? WARPS * 2 * COLUMNS * 32 : 1], shared_sums[32]; \
+  __shared__ REAL shared_halo[WARPS > 1 ? WARPS * 4 * COLUMNS * 32 : 1], shared_sums[32]; \
   REAL *halo = shared_halo, *sums = shared_sums; \
   long long item = (long long)blockIdx.x * MAPS + (WARPS == 1 ? threadIdx.y : 0); \
   if (item >= items) return;  // with WARPS > 1 there is one map a block, so that whole blocks return
@@ -226,22 +250,26 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS)
 statistics(const REAL* __restrict__ z, const unsigned char* __restrict__ active, const REAL* __restrict__ root,
            REAL* __restrict__ phi, int items) {
   SHARED
+  __shared__ REAL parts[WARPS > 1 ? (ORDER + 1) * WARPS * 2 : 1];
   Place at = place(root);
   REAL a[ROWS][COLUMNS], b[ROWS][COLUMNS];
   load(at, z, active, item, a);
   phi += item * 2 * (ORDER + 1);
-  moments(at, a, false, sums, phi);
+  moments(at, a, false, 0, parts, phi);
   scale(at, a);
   clear(b);
   #pragma unroll 1
   for (int k = 1; k <= ORDER; k += 2) {
     step(at, a, b, k == 1 ? 1 : 2, halo);
-    moments(at, b, true, sums, phi + 2 * k);
+    moments(at, b, true, k, parts, phi);
     if (k < ORDER) {
       step(at, b, a, 2, halo);
-      moments(at, a, true, sums, phi + 2 * k + 2);
+      moments(at, a, true, k + 1, parts, phi);
     }
   }
+  #if WARPS > 1
+  merge(parts, phi);
+  #endif
 }
 
 #else
@@ -265,7 +293,7 @@ __device__ __forceinline__ void pull(const Place& at, REAL (*p)[COLUMNS], bool s
 }
 
 // Level k of the way back: q_k into ``before``, then p_{k-2} into ``p``.
-__device__ __forceinline__ void level(const Place& at, int k, REAL (*p)[COLUMNS], REAL (*lower)[COLUMNS],
+__device__ __forceinline__ void level(Place& at, int k, REAL (*p)[COLUMNS], REAL (*lower)[COLUMNS],
                                       REAL (*q)[COLUMNS], REAL (*before)[COLUMNS], REAL noise, const REAL* phi,
                                       const REAL* g, REAL* halo) {
   if (k < ORDER) step(at, q, before, 2, halo);

@@ -11,8 +11,10 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
-REGISTERS = 128
-"""Registers of a thread that hold nodes of a map, at most."""
+REGISTERS = {False: 64, True: 104}
+"""Registers of a thread that hold nodes of a map, at most, forward and backward: where an H200 is fastest."""
+WORKING = 72
+"""Registers of a thread beside those, about."""
 SHARED = 80 * 1024
 """Bytes of shared memory that hold an image, at most: half of what a data-centre GPU has."""
 
@@ -51,13 +53,14 @@ def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[s
     A node takes two numbers forward and four backward.
     """
     columns = -(-width // 32)
-    most = REGISTERS // (columns * (4 if backward else 2) * (itemsize // 4))
+    numbers = columns * (4 if backward else 2) * (itemsize // 4)
+    most = REGISTERS[backward] // numbers
     if not most:
         return None
     warps = -(-height // most)
     rows = -(-height // warps)
     warps = -(-height // rows)
-    if warps > (8 if most * columns > 16 else 16):  # more would not have registers enough on one multiprocessor
+    if warps > 32 or 32 * warps * (rows * numbers + WORKING) > 65_536:  # registers of a multiprocessor
         return None
     return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": 4 if warps == 1 else 1}
 
