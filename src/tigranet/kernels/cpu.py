@@ -165,12 +165,35 @@ def _merge(t, s, lo, hi, count, seen, mean, squares):
     """Moments of the first ``seen`` nodes and of ``count`` more, by the corrected two-pass formula and Chan's merge."""
     centre = t.dtype.type(np.float64(_total(t[lo:hi])) / count)
     d, d2 = _about(t[lo:hi], s[lo:hi], centre)
-    shift = np.float64(d) / count
-    here = np.float64(centre) + shift
+    if np.isfinite(d2):
+        shift = np.float64(d) / count
+        here = np.float64(centre) + shift
+        added = max(np.float64(d2) - shift * np.float64(d), 0.0)
+    else:
+        here, added = _carefully(t[lo:hi], s[lo:hi], count)
     step = here - mean
     both = seen + count
-    squares += max(np.float64(d2) - shift * np.float64(d), 0.0 * np.float64(d2)) + step * step * seen * count / both
-    return mean + step * count / both, squares
+    if seen:
+        squares += added + step * step * seen * count / both
+        return mean + step * count / both, squares
+    return here, added
+
+
+@exact
+@no_type_check
+def _carefully(t, s, count):
+    """The same in float64, where a sum in the dtype of the signal has overflown; NaN if a value is infinite or NaN."""
+    mean, squares = 0.0, 0.0
+    for i in range(len(t)):
+        if s[i] > 0:
+            mean += abs(np.float64(t[i])) / count
+    if not np.isfinite(mean):
+        return np.nan, np.nan
+    for i in range(len(t)):
+        if s[i] > 0:
+            d = abs(np.float64(t[i])) - mean
+            squares += d * d
+    return mean, squares
 
 
 @exact
