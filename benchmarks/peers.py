@@ -31,7 +31,7 @@ def edges(size: int) -> tuple[Tensor, Tensor]:
 
 
 def cheb_conv(size: int, device: torch.device) -> Product:
-    """PyTorch Geometric's ChebConv: the propagation it calls once an order, on (batch, nodes, maps) or (nodes, signals)."""
+    """PyTorch Geometric's ChebConv: what it calls once an order, on (batch, nodes, maps) or (nodes, signals)."""
     from torch_geometric.nn import ChebConv
 
     convolution: Any = ChebConv(1, 1, 1).to(device)

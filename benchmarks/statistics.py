@@ -1,10 +1,8 @@
 """The statistical layer, 20 maps, order 12: forward, forward and backward, and how they grow."""
 
-from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor
 
 from benchmarks.peers import cheb_conv, csr, dense, statistics_by
 from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
@@ -31,7 +29,7 @@ def at_size(size: int, batch: int, compiled: bool) -> list[Row]:
     first = tuple(tensor.permute(2, 0, 1).flatten(1).contiguous() for tensor in last)
     for signal, _ in (last, middle, first):
         signal.requires_grad_()
-    functions: dict[str, tuple[Tensor, Callable[[], Tensor]]] = {
+    functions = {
         "fused": (z, partial(_ours, "fused", layer, z, grid, active)),
         "plain": (z, partial(_ours, "plain", layer, z, grid, active)),
     }

@@ -41,8 +41,8 @@ def once(function: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def graphed(function: Callable[[], object]) -> Callable[[], object]:
-    """On a GPU, ten calls as one CUDA graph, if it can be captured: the work without the host's overhead."""
+def graphed(function: Callable[[], object]) -> tuple[Callable[[], object], int]:
+    """On a GPU, ten calls as one CUDA graph: the work without the host; one call if it cannot be captured."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -50,10 +50,14 @@ def graphed(function: Callable[[], object]) -> Callable[[], object]:
             function()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(10):
-            function()
-    return graph.replay
+    try:
+        with torch.cuda.graph(graph):
+            for _ in range(10):
+                function()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return function, 1
+    return graph.replay, 10
 
 
 def compare(
@@ -64,15 +68,15 @@ def compare(
     rounds: int = 9,
 ) -> list[Row]:
     """Time ``candidates``, of which one is called ``fused``, in turns."""
-    per = 1
-    if DEVICE.type == "cuda":
-        candidates, per = {name: graphed(function) for name, function in candidates.items()}, 10
+    calls = {
+        name: graphed(function) if DEVICE.type == "cuda" else (function, 1) for name, function in candidates.items()
+    }
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for function in candidates.values():
+    for function, _ in calls.values():
         function()
     for _ in range(rounds):
-        for name, function in candidates.items():
-            seconds[name].append(once(function) / per)
+        for name, (function, times) in calls.items():
+            seconds[name].append(once(function) / times)
     fused = median(seconds["fused"])
     rows = [
         Row(work, size, name, 1e3 * median(s), 1e3 * min(s), median(s) / fused, (saved or {}).get(name))

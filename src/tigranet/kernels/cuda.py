@@ -93,7 +93,7 @@ def _statistics_kernel(name: str, z: Tensor, active: Tensor | None, order: int, 
     assert measures is not None, "misfit() lets no such grid come here"
     macros = _grid_macros(grid, z.dtype) | measures
     macros |= {"ORDER": order, "MASKED": int(active is not None), "BACKWARD": int(backward)}
-    kernel = _kernel(name, STATISTICS, tuple(macros.items()), 0, False, z.device.index)
+    kernel = _kernel(name, STATISTICS, tuple(macros.items()), 0, backward, z.device.index)
     return kernel, (32, measures["WARPS"] * measures["MAPS"], 1), measures["MAPS"]
 
 

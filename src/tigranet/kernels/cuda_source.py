@@ -4,7 +4,8 @@ The statistics hold a map in registers: a warp takes ``ROWS`` rows of it, a lane
 what a lane needs of its neighbours comes by shuffles, of the warps above and below through shared memory. The map is
 read once and 2 (order + 1) numbers are written. The recursion runs in :math:`p_k = D^{-1/2} t_k`, in which a step is
 one sum and one multiply-add. Going back, the Chebyshev recursion is run in reverse, :math:`t_{k-2} = 2 \\tilde L
-t_{k-1} - t_k`, beside its adjoint, so that nothing is stored.
+t_{k-1} - t_k`, beside its adjoint, so that nothing is stored but two bits a node and order: whether t is more than
+rounding, and its sign. These are taken on the way there, rounded as the plain version rounds, or they would differ.
 
 The convolution has a block an image, its powers in registers, one power at a time in shared memory. It is compiled
 without fused multiply-adds and adds in the order of the plain version: the pooling sees the same bits.
@@ -19,6 +20,8 @@ COMMON = r"""
 #define N (H * W)
 #define ALL 0xffffffffu
 
+__device__ __forceinline__ float FMA(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+__device__ __forceinline__ double FMA(double x, double y, double z) { return __fma_rn(x, y, z); }
 __device__ __forceinline__ REAL magnitude(REAL x) { return x < 0 ? -x : x; }
 
 template <typename T> __device__ __forceinline__ T warp_sum(T x) {
@@ -88,21 +91,22 @@ __device__ __forceinline__ void beside(const Place& at, const REAL* row, REAL* l
   }
 }
 
-// the rows above the first and below the last one of this warp
-__device__ __forceinline__ void beyond(Place& at, REAL (*p)[COLUMNS], REAL* halo, REAL* top, REAL* bottom) {
+// the rows above the first and below the last one of this warp, of which ``first`` and ``last`` are those
+__device__ __forceinline__ void beyond(Place& at, const REAL* first, const REAL* last, REAL* halo, REAL* top,
+                                       REAL* bottom) {
   #if WARPS == 1
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
-    top[c] = WRAP_ROWS ? p[ROWS - 1][c] : 0;
-    bottom[c] = WRAP_ROWS ? p[0][c] : 0;
+    top[c] = WRAP_ROWS ? last[c] : 0;
+    bottom[c] = WRAP_ROWS ? first[c] : 0;
   }
   #else
   at.turn ^= 1;  // two halves in turn, so that one barrier a step is enough
   halo += at.turn * WARPS * 2 * COLUMNS * 32;
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
-    halo[((at.warp * 2) * COLUMNS + c) * 32 + at.lane] = p[0][c];
-    halo[((at.warp * 2 + 1) * COLUMNS + c) * 32 + at.lane] = at.warp == WARPS - 1 ? p[LAST_ROW][c] : p[ROWS - 1][c];
+    halo[((at.warp * 2) * COLUMNS + c) * 32 + at.lane] = first[c];
+    halo[((at.warp * 2 + 1) * COLUMNS + c) * 32 + at.lane] = last[c];
   }
   __syncthreads();
   int above = at.warp ? at.warp - 1 : WARPS - 1, below = at.warp < WARPS - 1 ? at.warp + 1 : 0;
@@ -114,25 +118,29 @@ __device__ __forceinline__ void beyond(Place& at, REAL (*p)[COLUMNS], REAL* halo
   #endif
 }
 
-// before = factor * (-s^2) * (sum over the neighbours of p) - before, in place
-__device__ __forceinline__ void step(Place& at, REAL (*p)[COLUMNS], REAL (*before)[COLUMNS], REAL factor,
-                                     REAL* halo) {
-  REAL above[COLUMNS], bottom[COLUMNS];
-  beyond(at, p, halo, above, bottom);
+// In place: before = factor * (-s^2) * (sum over the neighbours of v) - before, for v = s t; and if EXACT, for v = t,
+// before = factor * (-s * (sum over the neighbours of s v)) - before, rounded as the plain version rounds.
+template <bool EXACT>
+__device__ __forceinline__ void step(Place& at, REAL (*v)[COLUMNS], REAL (*before)[COLUMNS], REAL factor, REAL* halo) {
+  #define P(r, c) (EXACT ? root_at(at, r, c) * v[r][c] : v[r][c])
+  REAL above[COLUMNS], here[COLUMNS], bottom[COLUMNS], last[COLUMNS];
   REAL above_left[COLUMNS], above_right[COLUMNS], left[COLUMNS], right[COLUMNS], by_edge[COLUMNS], by_middle[COLUMNS];
-  beside(at, above, above_left, above_right);
-  beside(at, p[0], left, right);
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
-    by_edge[c] = -factor * at.edge[c] * at.edge[c];
-    by_middle[c] = -factor * at.middle[c] * at.middle[c];
+    here[c] = P(0, c);
+    last[c] = at.warp == WARPS - 1 ? P(LAST_ROW, c) : P(ROWS - 1, c);
+    by_edge[c] = EXACT ? -at.edge[c] : -factor * at.edge[c] * at.edge[c];
+    by_middle[c] = EXACT ? -at.middle[c] : -factor * at.middle[c] * at.middle[c];
   }
+  beyond(at, here, last, halo, above, bottom);
+  beside(at, above, above_left, above_right);
+  beside(at, here, left, right);
   #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     REAL below[COLUMNS], below_left[COLUMNS], below_right[COLUMNS];
     #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
-      below[c] = r == ROWS - 1 ? bottom[c] : p[r + 1 < ROWS ? r + 1 : r][c];
+      below[c] = r == ROWS - 1 ? bottom[c] : P(r + 1 < ROWS ? r + 1 : r, c);
       if (WARPS > 1 && r == LAST_ROW && r < ROWS - 1 && at.warp == WARPS - 1) below[c] = bottom[c];
     }
     beside(at, below, below_left, below_right);
@@ -141,14 +149,16 @@ __device__ __forceinline__ void step(Place& at, REAL (*p)[COLUMNS], REAL (*befor
       REAL total = (above[c] + below[c]) + (left[c] + right[c]);
       #if EIGHT
       REAL corners = (above_left[c] + below_right[c]) + (above_right[c] + below_left[c]);
-      total += UNIFORM ? corners : (REAL)(DIAGONAL) * corners;
+      total = total + (UNIFORM ? corners : (REAL)(DIAGONAL) * corners);
       #endif
+      REAL by = edge(at, r) ? by_edge[c] : by_middle[c];
       if (at.inside[c] && within(at, r))
-        before[r][c] = (edge(at, r) ? by_edge[c] : by_middle[c]) * total - before[r][c];
-      above[c] = p[r][c]; above_left[c] = left[c]; above_right[c] = right[c];
-      left[c] = below_left[c]; right[c] = below_right[c];
+        before[r][c] = EXACT ? FMA(factor, by * total, -before[r][c]) : FMA(by, total, -before[r][c]);
+      above[c] = here[c]; above_left[c] = left[c]; above_right[c] = right[c];
+      here[c] = below[c]; left[c] = below_left[c]; right[c] = below_right[c];
     }
   }
+  #undef P
 }
 
 // a sum over the map, in every lane
@@ -191,7 +201,7 @@ __device__ __forceinline__ void moments(const Place& at, REAL (*p)[COLUMNS], boo
   #pragma unroll
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
-    for (int c = 0; c < COLUMNS; c++) total += magnitude(p[r][c]) * (edge(at, r) ? by_edge[c] : by_middle[c]);
+    for (int c = 0; c < COLUMNS; c++) total = FMA(magnitude(p[r][c]), edge(at, r) ? by_edge[c] : by_middle[c], total);
   int count = W * (at.warp == WARPS - 1 ? LAST_ROW + 1 : ROWS);
   REAL mean = warp_sum(total) * ((REAL)1 / count);
   #pragma unroll
@@ -260,10 +270,10 @@ statistics(const REAL* __restrict__ z, const unsigned char* __restrict__ active,
   clear(b);
   #pragma unroll 1
   for (int k = 1; k <= ORDER; k += 2) {
-    step(at, a, b, k == 1 ? 1 : 2, halo);
+    step<false>(at, a, b, k == 1 ? 1 : 2, halo);
     moments(at, b, true, k, parts, phi);
     if (k < ORDER) {
-      step(at, b, a, 2, halo);
+      step<false>(at, b, a, 2, halo);
       moments(at, a, true, k + 1, parts, phi);
     }
   }
@@ -273,9 +283,25 @@ statistics(const REAL* __restrict__ z, const unsigned char* __restrict__ active,
 }
 
 #else
+#if ORDER <= 15
+typedef unsigned Gates;
+#else
+typedef unsigned long long Gates;
+#endif
+
+// two bits an order and node: whether t is more than rounding, and whether it is negative
+__device__ __forceinline__ void note(REAL (*t)[COLUMNS], REAL noise, int k, Gates (*gates)[COLUMNS]) {
+  #pragma unroll
+  for (int r = 0; r < ROWS; r++)
+    #pragma unroll
+    for (int c = 0; c < COLUMNS; c++)
+      gates[r][c] |= (Gates)((magnitude(t[r][c]) > noise ? 1 : 0) | (t[r][c] < 0 ? 2 : 0)) << 2 * k;
+}
+
 // q = q + s * (gradient by t of its mean and variance), where t = p / s
-__device__ __forceinline__ void pull(const Place& at, REAL (*p)[COLUMNS], bool scaled, REAL noise, REAL mean, REAL a,
-                                     REAL b, REAL (*q)[COLUMNS]) {
+__device__ __forceinline__ void pull(const Place& at, REAL (*p)[COLUMNS], bool scaled, int k, Gates (*gates)[COLUMNS],
+                                     const REAL* phi, const REAL* g, REAL (*q)[COLUMNS]) {
+  REAL mean = phi[2 * k], a = g[2 * k] * (REAL)(1.0 / N), b = g[2 * k + 1] * (REAL)(2.0 / N);
   REAL by_edge[COLUMNS], by_middle[COLUMNS];
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
@@ -286,19 +312,20 @@ __device__ __forceinline__ void pull(const Place& at, REAL (*p)[COLUMNS], bool s
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
-      REAL size = magnitude(p[r][c]) * (edge(at, r) ? by_edge[c] : by_middle[c]);
-      REAL local = (a + b * (size - mean)) * root_at(at, r, c);
-      if (size > noise && at.inside[c] && within(at, r)) q[r][c] += p[r][c] < 0 ? -local : local;
+      REAL above = FMA(magnitude(p[r][c]), edge(at, r) ? by_edge[c] : by_middle[c], -mean);
+      REAL local = FMA(b, above, a);
+      unsigned gate = (unsigned)(gates[r][c] >> 2 * k) & 3;
+      if (gate & 1) q[r][c] = FMA(gate & 2 ? -local : local, root_at(at, r, c), q[r][c]);
     }
 }
 
 // Level k of the way back: q_k into ``before``, then p_{k-2} into ``p``.
 __device__ __forceinline__ void level(Place& at, int k, REAL (*p)[COLUMNS], REAL (*lower)[COLUMNS],
-                                      REAL (*q)[COLUMNS], REAL (*before)[COLUMNS], REAL noise, const REAL* phi,
-                                      const REAL* g, REAL* halo) {
-  if (k < ORDER) step(at, q, before, 2, halo);
-  pull(at, p, true, noise, phi[2 * k], g[2 * k] * (REAL)(1.0 / N), g[2 * k + 1] * (REAL)(2.0 / N), before);
-  if (k > 2) step(at, lower, p, 2, halo);
+                                      REAL (*q)[COLUMNS], REAL (*before)[COLUMNS], Gates (*gates)[COLUMNS],
+                                      const REAL* phi, const REAL* g, REAL* halo) {
+  if (k < ORDER) step<false>(at, q, before, 2, halo);
+  pull(at, p, true, k, gates, phi, g, before);
+  if (k > 2) step<false>(at, lower, p, 2, halo);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS)
@@ -333,26 +360,37 @@ statistics_backward(const REAL* __restrict__ z, const unsigned char* __restrict_
   #endif
   poison = map_sum(at, poison, sums);
   REAL noise = (REAL)rounding * largest + poison;  // a NaN: then nothing is above the noise
-  scale(at, a);
+  Gates gates[ROWS][COLUMNS];
+  #pragma unroll
+  for (int r = 0; r < ROWS; r++)
+    #pragma unroll
+    for (int c = 0; c < COLUMNS; c++) gates[r][c] = 0;
+  note(a, noise, 0, gates);
   clear(b);
-  // up to p_ORDER, in a if ORDER is even, else in b
+  // up to t_ORDER, in a if ORDER is even, else in b
   #pragma unroll 1
   for (int k = 1; k <= ORDER; k += 2) {
-    step(at, a, b, k == 1 ? 1 : 2, halo);
-    if (k < ORDER) step(at, b, a, 2, halo);
+    step<true>(at, a, b, k == 1 ? 1 : 2, halo);
+    note(b, noise, k, gates);
+    if (k < ORDER) {
+      step<true>(at, b, a, 2, halo);
+      note(a, noise, k + 1, gates);
+    }
   }
+  scale(at, a);
+  scale(at, b);
   clear(q);
   clear(o);
   // back: q_{k+1} is in q and q_{k+2} in o for odd k
   #pragma unroll 1
   for (int k = ORDER; k >= 1; k--) {
-    if (k % 2) level(at, k, b, a, q, o, noise, phi, g, halo);
-    else level(at, k, a, b, o, q, noise, phi, g, halo);
+    if (k % 2) level(at, k, b, a, q, o, gates, phi, g, halo);
+    else level(at, k, a, b, o, q, gates, phi, g, halo);
   }
   // q_0 = s c_0 + (-s^2 A q_1) - q_2; q_1 is in o
-  step(at, o, q, 1, halo);
+  step<false>(at, o, q, 1, halo);
   load(at, z, active, item, a);  // t_0 as it is
-  pull(at, a, false, noise, phi[0], g[0] * (REAL)(1.0 / N), g[1] * (REAL)(2.0 / N), q);
+  pull(at, a, false, 0, gates, phi, g, q);
   #pragma unroll
   for (int r = 0; r < ROWS; r++)
     #pragma unroll

@@ -50,7 +50,7 @@ def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
 def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
     """For the GPU: how a map is held in registers, as columns a lane and rows a warp; None if it is too large.
 
-    A node takes two numbers forward and four backward.
+    A node takes two numbers forward; four, and bits, backward.
     """
     columns = -(-width // 32)
     numbers = columns * (4 if backward else 2) * (itemsize // 4)
