@@ -258,6 +258,7 @@ def statistics_backward(z, active, masked, s, grid, diagonal, order, noise, phi,
     one = z.dtype.type(1)
     size = len(s)
     nodes = height * width
+    many = z.dtype.type(nodes)
     wraps = wrap_rows or wrap_columns
     lo, hi = stride + 1, height * stride + 1 + width
     t = np.zeros((order + 1, size), z.dtype)
@@ -281,14 +282,14 @@ def statistics_backward(z, active, masked, s, grid, diagonal, order, noise, phi,
         for k in range(order, -1, -1):
             q, q_new = p[(k + 1) % 2] if k < order else nothing, p[k % 2]
             older, new = b[(k + 2) % 3] if k < order - 1 else nothing, b[k % 3]
+            by_mean, by_variance = g[item, k, 0] / many, (g[item, k, 1] + g[item, k, 1]) / many
             for top in range(0, height, rows):
                 count = min(rows, height - top)
                 i, j = (top + 1) * stride + 1, (top + count) * stride + 1 + width
                 _pull(
                     q[i - stride - 1 : j - stride + 1], q[i - 1 : j + 1], q[i + stride - 1 : j + stride + 1],
                     s[i:j], older[i:j], one + one if k else one, grid[3] == 8, diagonal, t[k, i:j], threshold,
-                    phi[item, k, 0], g[item, k, 0] / z.dtype.type(nodes), 2 * g[item, k, 1] / z.dtype.type(nodes),
-                    new[i:j], q_new[i:j],
+                    phi[item, k, 0], by_mean, by_variance, new[i:j], q_new[i:j],
                 )  # fmt: skip
             if wraps and k:
                 _wrap(q_new, grid)
