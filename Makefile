@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint clean
+.PHONY: setup demo test lint bench clean
 
 setup: .venv/installed
 
@@ -21,6 +21,10 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	OMP_WAIT_POLICY=passive $(BIN)/python -m benchmarks
 
 clean:
 	rm -rf .venv demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -71,3 +71,38 @@ def blank_with_patch(size: int = 20, patch: int = 6, count: int = 4, seed: int =
             patch, patch, generator=generator, dtype=torch.float32
         )
     return images
+
+
+def random_grid(rng: np.random.Generator, most: int = 24) -> GridLaplacian:
+    """Any grid: lines, two-pixel axes, either boundary, either neighbourhood."""
+    height, width = (int(rng.choice([1, 2, 3, rng.integers(4, most)])) for _ in range(2))
+    neighbours, diagonal = [(4, 1.0), (8, 1.0), (8, 0.3)][rng.integers(3)]
+    boundary = ["free", "torus"][rng.integers(2)]
+    return GridLaplacian(height, max(width, 3 - height), neighbours, boundary, diagonal)
+
+
+def random_signal(rng: np.random.Generator, batch: int, maps: int, nodes: int) -> Tensor:
+    """Values of every kind: noise, sparse, constant, huge, tiny, in steps; in any memory layout; either dtype."""
+    y = torch.from_numpy(rng.standard_normal((batch, maps, nodes)))
+    kind = rng.integers(7)
+    if kind == 1:
+        y *= torch.from_numpy(rng.random(y.shape) < 0.1)
+    elif kind == 2:
+        y = torch.full_like(y, 0.7)
+    elif kind == 3:
+        y *= 1e12
+    elif kind == 4:
+        y *= 1e-12
+    elif kind == 5:
+        y = y.round()
+    elif kind == 6:
+        y = y.abs()
+    y = y.to([torch.float32, torch.float64][rng.integers(2)])
+    layout = rng.integers(4)
+    if layout == 1:
+        y = y.transpose(0, 2).contiguous().transpose(0, 2)
+    elif layout == 2:
+        y = torch.stack((y, y + 1), dim=-1)[..., 0]
+    elif layout == 3:
+        y = y[:1].expand(batch, -1, -1)
+    return y

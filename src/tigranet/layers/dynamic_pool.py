@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from tigranet.kernels import fused_pooling
+
 Ties = Literal["keep", "strict"]
 
 
@@ -42,14 +44,14 @@ class DynamicPool(nn.Module):
             raise ValueError(f"tolerance is a fraction of the map's largest magnitude, in [0, 1), got {tolerance}")
         self.num_active, self.ties, self.tolerance = num_active, ties, tolerance
 
+    @fused_pooling
     def forward(
         self, z: Float[Tensor, "batch maps nodes"], omega: Bool[Tensor, "batch 1 nodes"] | None = None
     ) -> Bool[Tensor, "batch maps nodes"]:
         if z.ndim != 3:
             raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {tuple(z.shape)}")
         z = z.detach()
-        if omega is None:
-            omega = torch.ones_like(z[:, :1], dtype=torch.bool)
+        omega = torch.ones_like(z[:, :1], dtype=torch.bool) if omega is None else omega
         top = z.masked_fill(~omega, -torch.inf).topk(min(self.num_active, z.shape[-1]), sorted=False)
         if self.ties == "strict":
             active = torch.zeros_like(z, dtype=torch.bool).scatter(-1, top.indices, True)

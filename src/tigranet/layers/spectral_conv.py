@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_convolution
 from tigranet.layers.filter_bank import filter_bank
 from tigranet.polynomials import powers
 
@@ -49,6 +50,7 @@ class SpectralConv(nn.Module):
             self.alpha.copy_(filter_bank(self.out_maps, self.degree, self.span))
             self.beta.uniform_(0, 1)
 
+    @fused_convolution
     def forward(
         self,
         y: Float[Tensor, "batch in_maps nodes"],

@@ -5,10 +5,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_statistics
 from tigranet.polynomials import chebyshev
-
-ROUNDING = 256
-"""Magnitudes below this many units of rounding of the map's largest are zero but for rounding."""
 
 
 class Statistics(nn.Module):
@@ -31,12 +29,15 @@ class Statistics(nn.Module):
     torch.Size([2, 520])
     """
 
+    ROUNDING = 256  # magnitudes below this many units of rounding of the map's largest are zero but for rounding
+
     def __init__(self, order: int) -> None:
         super().__init__()
         if order < 0:
             raise ValueError(f"order is at least 0, got {order}")
         self.order = order
 
+    @fused_statistics
     def forward(
         self,
         z: Float[Tensor, "batch maps nodes"],
@@ -46,11 +47,10 @@ class Statistics(nn.Module):
         if z.ndim != 3 or (active is not None and active.shape != z.shape):
             shapes = f"{tuple(z.shape)}" + ("" if active is None else f" with active nodes {tuple(active.shape)}")
             raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {shapes}")
-        if active is not None:
-            z = z * active  # a product, not a choice: a NaN is not hidden
+        z = z if active is None else z * active  # a product, not a choice: a NaN is not hidden
         if not len(z):  # PyTorch would warn of a variance of nothing
             return z.new_zeros(0, z.shape[1] * 2 * (self.order + 1))
-        noise = ROUNDING * torch.finfo(z.dtype).eps * z.detach().abs().amax(-1, keepdim=True)
+        noise = self.ROUNDING * torch.finfo(z.dtype).eps * z.detach().abs().amax(-1, keepdim=True)
         phi = []
         for t in chebyshev(z, laplacian, self.order):
             magnitude = torch.where(t.abs() > noise, t, t.detach()).abs()

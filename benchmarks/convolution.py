@@ -1,0 +1,29 @@
+"""The spectral convolution of the ``paper`` network's second layer: 10 to 20 maps, degree 4."""
+
+from functools import partial
+
+import torch
+
+from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
+from tigranet import GridLaplacian, SpectralConv
+from tigranet.kernels import using
+
+
+def measure() -> list[Row]:
+    return [row for size, batch in ((26, 100), (50, 25), (128, 4)) for row in at_size(size, batch)]
+
+
+def at_size(size: int, batch: int) -> list[Row]:
+    grid, layer = GridLaplacian(size, size), SpectralConv(10, 20, 4).to(DEVICE)
+    y = torch.randn(batch, 10, size * size, device=DEVICE, requires_grad=True)
+    omega = torch.rand(batch, 1, size * size, device=DEVICE) < 0.9
+    functions = {mode: partial(_ours, mode, layer, y, grid, omega) for mode in ("fused", "plain")}
+    kept = {mode: kept_for_backward(function) for mode, function in functions.items()}
+    forward = {mode: without_gradients(function) for mode, function in functions.items()}
+    both = {mode: with_gradients(function, [y, layer.alpha, layer.beta]) for mode, function in functions.items()}
+    return compare("convolution", size, forward) + compare("convolution, with backward", size, both, kept)
+
+
+def _ours(mode, layer, y, grid, omega):
+    with using(mode):
+        return layer(y, grid, omega)

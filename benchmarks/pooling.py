@@ -1,0 +1,24 @@
+"""Dynamic pooling of 20 maps: bisection against ``torch.topk``."""
+
+from functools import partial
+
+import torch
+
+from benchmarks.timing import DEVICE, Row, compare
+from tigranet import DynamicPool
+from tigranet.kernels import using
+
+
+def measure() -> list[Row]:
+    rows = []
+    for size, batch, num_active in ((26, 100, 300), (50, 25, 1000), (128, 4, 6000)):
+        z = torch.randn(batch, 20, size * size, device=DEVICE)
+        omega = torch.rand(batch, 1, size * size, device=DEVICE) < 0.9
+        run = partial(_ours, pool=DynamicPool(num_active), z=z, omega=omega)
+        rows += compare("pooling", size, {mode: partial(run, mode) for mode in ("fused", "plain")})
+    return rows
+
+
+def _ours(mode, pool, z, omega):
+    with using(mode):
+        return pool(z, omega)

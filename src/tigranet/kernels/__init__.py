@@ -1,0 +1,13 @@
+"""The plain operations fused, for CPU and GPU. Each is compared with the plain version, which is the truth.
+
+A layer's ``forward`` is the plain version; the decorators here run a fused operator instead where one fits, and the
+plain version everywhere else (see :mod:`tigranet.kernels.choice`). ``TIGRANET_KERNELS=plain`` or ``fused`` forces one.
+"""
+
+from tigranet.kernels import cuda as _registered_for_cuda  # noqa: F401
+from tigranet.kernels.choice import using
+from tigranet.kernels.convolution import fused_convolution
+from tigranet.kernels.pooling import fused_pooling
+from tigranet.kernels.statistics import fused_statistics
+
+__all__ = ["fused_convolution", "fused_pooling", "fused_statistics", "using"]

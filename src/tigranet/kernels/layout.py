@@ -1,0 +1,70 @@
+"""A grid as the kernels read it."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from tigranet.graphs.grid import GridLaplacian
+
+Grid = tuple[int, int, int, bool, float]
+"""Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
+
+REGISTERS = {False: 64, True: 104}
+"""Registers of a thread that hold nodes of a map, at most, forward and backward: where an H200 is fastest."""
+WORKING = 72
+"""Registers of a thread beside those, about."""
+SHARED = 80 * 1024
+"""Bytes of shared memory that hold an image, at most: half of what a data-centre GPU has."""
+
+
+def describe(laplacian: GridLaplacian) -> Grid:
+    torus = laplacian.boundary == "torus"
+    return laplacian.height, laplacian.width, laplacian.neighbours, torus, float(laplacian.diagonal)
+
+
+@lru_cache(maxsize=64)
+def grid_of(height: int, width: int, neighbours: int, torus: bool, diagonal: float) -> GridLaplacian:
+    """The Laplacian that was described."""
+    return GridLaplacian(height, width, 8 if neighbours == 8 else 4, "torus" if torus else "free", diagonal)
+
+
+@lru_cache(maxsize=64)
+def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
+    """For the CPU: :math:`D^{-1/2}` in the flat layout, its measures, the weight of the diagonals.
+
+    Node (r, c) is entry (r + 1) * stride + 1 + c. On the free grid one zero stands between the end of a row and the
+    start of the next; on the torus two entries do, for what is across.
+    """
+    laplacian = grid_of(*grid)
+    height, width, neighbours = grid[:3]
+    wraps = int(laplacian._wrap_rows), int(laplacian._wrap_columns)
+    stride = width + 1 + wraps[1]
+    root = laplacian._constant.to(dtype).numpy()
+    s = np.zeros((height + 2) * stride + 2, root.dtype)
+    s[1 : 1 + (height + 2) * stride].reshape(height + 2, stride)[1:-1, :width] = root
+    return s, (height, width, stride, neighbours, *wraps), s.dtype.type(grid[4])
+
+
+def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
+    """For the GPU: how a map is held in registers, as columns a lane and rows a warp; None if it is too large.
+
+    A node takes two numbers forward; four, and bits, backward.
+    """
+    columns = -(-width // 32)
+    numbers = columns * (4 if backward else 2) * (itemsize // 4)
+    most = REGISTERS[backward] // numbers
+    if not most:
+        return None
+    warps = -(-height // most)
+    rows = -(-height // warps)
+    warps = -(-height // rows)
+    if warps > 32 or 32 * warps * (rows * numbers + WORKING) > 65_536:  # registers of a multiprocessor
+        return None
+    return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": 4 if warps == 1 else 1}
+
+
+def in_shared(height: int, width: int, itemsize: int) -> bool:
+    """For the GPU: whether an image with its border is held in shared memory, and its powers in registers."""
+    return (height + 2) * (width + 2) * itemsize <= SHARED
