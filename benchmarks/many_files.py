@@ -1,6 +1,6 @@
 """A folder of 100,000 small images, one in a hundred of them bad: how long it takes to list, and what predicting takes.
 
-    python benchmarks/many_files.py --count 100000 --output results/many-files.json
+    python -m benchmarks.many_files --count 100000 --output results/many-files.json
 
 It makes the folder, lists it, and runs 'tigranet predict' on it, and on one image alone for the memory of the model.
 """
@@ -74,7 +74,7 @@ def main() -> None:
         rows = Path(room, "all.csv").read_bytes().count(b"\n") - 1
     assert (listed, rows, left_out) == (given.count, given.count - bad, bad)
     found = {
-        "command": f"python benchmarks/many_files.py --count {given.count}",
+        "command": f"python -m benchmarks.many_files --count {given.count}",
         "files": listed,
         "bad files, all left out and named": left_out,
         "seconds to list": round(seconds_to_list, 2),

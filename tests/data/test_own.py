@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from images import fill, save
 from tigranet.data import Isometry, load_own
@@ -127,6 +128,14 @@ def test_a_table_and_arrays_say_the_same_as_the_folder(tmp_path):
         again = np.lexsort(found.flatten(1).numpy().T)
         assert torch.equal(found[again], pixels[order])
     assert torch.equal(load_own(tmp_path / "table.csv", seed=1)[0].test.images, wanted.test.images)
+
+
+def test_the_files_of_the_test_images_are_known(tmp_path):
+    fill(tmp_path, {"a": 10, "b": 10})
+    (tmp_path / "a" / "003.png").write_bytes(b"")
+    data, _ = load_own(tmp_path)
+    for image, file in zip(data.test.images, data.test_files, strict=True):
+        assert torch.equal(image[0], torch.from_numpy(np.asarray(Image.open(file)).copy()) / 255)
 
 
 def test_very_many_images_are_the_same_on_disk(tmp_path, monkeypatch):

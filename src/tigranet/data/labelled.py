@@ -51,3 +51,5 @@ class DataSet:
     validation: Labelled
     test: Labelled
     moved: Isometry = ROTATED
+    test_files: tuple[str, ...] | None = None
+    """Where the images to test with came from, if they are files."""

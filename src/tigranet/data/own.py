@@ -47,6 +47,7 @@ def load_own(
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder '{path}'")
     broken: list[Broken] = []
+    paths: list[Path] | None = None
     if path.suffix.lower() == ".npz":
         arrays = read_arrays(path, size, color, group)
         class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
@@ -56,36 +57,39 @@ def load_own(
         images, read, broken = decode(listing.paths, size or usual_size(listing.paths), color, step)
         class_names = listing.class_names
         every = Labelled(images, torch.tensor(listing.labels)[read])
+        paths = [listing.paths[number] for number in read.tolist()]
         parts = tuple(listing.parts[number] for number in read.tolist())
         groups = None if listing.groups is None else tuple(listing.groups[number] for number in read.tolist())
-    train, validation, test = _parts(every, class_names, parts, groups, seed, train_images)
+    drawn = _parts(every.labels, class_names, parts, groups, seed, train_images)
     moved = Isometry(turned=True, outside="reflection")  # photographs fill their frame
-    return DataSet(path.stem, class_names, train, validation, test, moved), broken
+    files = None if paths is None else tuple(str(paths[place]) for place in drawn[2].tolist())
+    train, validation, test = (_taken(every, part) for part in drawn)
+    return DataSet(path.stem, class_names, train, validation, test, moved, files), broken
 
 
 def _parts(
-    every: Labelled,
+    labels: Tensor,
     class_names: tuple[str, ...],
     parts: tuple[str, ...],
     groups: tuple[str, ...] | None,
     seed: int,
     train_images: int | None,
-) -> list[Labelled]:
+) -> list[Tensor]:
     given = {name: torch.tensor([place for place, part in enumerate(parts) if part == name]) for name in set(parts)}
     if train_images is not None:
         if set(given) != {""} or groups is not None:
             raise ValueError("a number of training images is drawn from images that have no parts and no groups")
-        train, test = draw(every.labels, class_names, seed, train_images)
-        return [_taken(every, part) for part in (train, train[:0], test)]
+        train, test = draw(labels, class_names, seed, train_images)
+        return [train, train[:0], test]
     if "" in given:
-        return [_taken(every, part) for part in split(every.labels, class_names, seed, 2, groups)]
+        return split(labels, class_names, seed, 2, groups)
     train = given["train"]
     _check_groups(parts, groups)
     if "validation" not in given:
         inside = None if groups is None else [groups[place] for place in train.tolist()]
-        kept, held_out = split(every.labels[train], class_names, seed, 1, inside)
+        kept, held_out = split(labels[train], class_names, seed, 1, inside)
         train, given["validation"] = train[kept], train[held_out]
-    return [_taken(every, part) for part in (train, given["validation"], given.get("test", given["validation"]))]
+    return [train, given["validation"], given.get("test", given["validation"])]
 
 
 def _taken(every: Labelled, part: Tensor) -> Labelled:

@@ -35,6 +35,7 @@ class Mistake:
     answer: str
     truth: str
     probability: float
+    file: str | None = None
 
 
 def confusion(data: Labelled, seen: Answered, classes: int) -> Int[np.ndarray, "truth answer"]:
@@ -54,7 +55,11 @@ def figures_by_class(data: Labelled, seen: Answered, class_names: Sequence[str])
 
 
 def confident_mistakes(
-    data: Labelled, seen: Answered, class_names: Sequence[str], at_most: int = 12
+    data: Labelled,
+    seen: Answered,
+    class_names: Sequence[str],
+    files: Sequence[str] | None = None,
+    at_most: int = 12,
 ) -> tuple[Mistake, ...]:
     """The mistakes with the highest probabilities, the highest first."""
     wrong = (seen.classes != data.labels).nonzero().flatten().tolist()
@@ -65,6 +70,7 @@ def confident_mistakes(
             class_names[int(seen.classes[image])],
             class_names[int(data.labels[image])],
             float(seen.confidence[image]),
+            None if files is None else files[image],
         )
         for image in chosen
     )

@@ -151,7 +151,7 @@ def report_on(
         confusion=tuple(tuple(map(int, row)) for row in confusion(data.test, seen, len(data.class_names))),
         classes=figures_by_class(data.test, seen, data.class_names),
         mistakes=len(data.test.labels) - seen.right(data.test),
-        confident_mistakes=confident_mistakes(data.test, seen, data.class_names),
+        confident_mistakes=confident_mistakes(data.test, seen, data.class_names, data.test_files),
         change_images=len(few.labels),
         seed=seed,
         made=(made or {})

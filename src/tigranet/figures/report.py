@@ -1,6 +1,7 @@
 """The report as a page: one HTML file that needs no other, and its numbers as JSON beside it."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def render(report: Report, test: Labelled) -> str:
                 "answer": mistake.answer,
                 "truth": mistake.truth,
                 "probability": mistake.probability,
+                "file": mistake.file and _printable(mistake.file),
             }
             for mistake in report.confident_mistakes
         ],
@@ -222,3 +224,8 @@ def _made(report: Report) -> list[tuple[str, str]]:
 
 def _legible(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _printable(name: str) -> str:
+    """A name of a file, with a mark for what is not UTF-8 in it."""
+    return os.fsencode(name).decode(errors="replace")
