@@ -11,12 +11,12 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
-REGISTERS = {False: 64, True: 104}
+REGISTERS = {False: 64, True: 80}
 """Registers of a thread that hold nodes of a map, at most, forward and backward: where an H200 is fastest."""
-WORKING = 72
+WORKING = 40
 """Registers of a thread beside those, about."""
-SHARED = 80 * 1024
-"""Bytes of shared memory that hold an image, at most: half of what a data-centre GPU has."""
+SHARED = 40 * 1024
+"""Bytes of shared memory that hold an image, at most: of larger ones the powers do not stay in registers."""
 
 
 def describe(laplacian: GridLaplacian) -> Grid:
@@ -60,9 +60,12 @@ def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[s
     warps = -(-height // most)
     rows = -(-height // warps)
     warps = -(-height // rows)
-    if warps > 32 or 32 * warps * (rows * numbers + WORKING) > 65_536:  # registers of a multiprocessor
+    maps = 4 if warps == 1 else 1
+    taken = rows * (numbers + columns * backward) + WORKING
+    blocks = 65_536 // (32 * warps * maps * taken)  # the registers of a multiprocessor over those of a block
+    if warps > 32 or not blocks:
         return None
-    return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": 4 if warps == 1 else 1}
+    return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": min(blocks, 16)}
 
 
 def in_shared(height: int, width: int, itemsize: int) -> bool:
