@@ -60,7 +60,8 @@ def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[s
         maps = 4 if warps == 1 else 1
         taken = rows * (wide * numbers + columns * backward) + WORKING
         blocks = 65_536 // (32 * warps * maps * taken)  # the registers of a multiprocessor over those of a block
-        if warps <= 32 and blocks and taken < 255:
+        borders = warps * 4 * columns * 32 * itemsize  # bytes of shared memory
+        if warps <= 32 and blocks and taken < 255 and borders <= 30_000:
             blocks = 1 if warps == 1 else min(blocks, 16)
             return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": blocks}
     return None
