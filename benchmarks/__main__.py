@@ -55,7 +55,7 @@ def draw(rows: list[Row], limits: dict[str, float], device: str, path: Path) -> 
         found = {row.candidate: row.times_fused for row in rows if row.work == "statistics" and row.size == size}
         places = [index + 0.25 * (offset - 1) for index in range(len(shown))]
         right.bar(places, [found.get(name, 0) for name in shown], 0.25, label=f"{size} x {size}")
-    right.set_xticks(range(len(shown)), shown)
+    right.set_xticks(range(len(shown)), shown, rotation=20)
     right.set(yscale="log", ylabel="times slower than fused", title=f"statistics, forward, on {device}")
     right.legend()
     figure.savefig(path, dpi=120)

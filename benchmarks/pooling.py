@@ -12,8 +12,8 @@ from tigranet.kernels import using
 def measure() -> list[Row]:
     rows = []
     for size, batch, num_active in ((26, 100, 300), (50, 25, 1000), (128, 4, 6000)):
-        z = torch.randn(batch, 20, size * size, device=DEVICE)
-        omega = torch.rand(batch, 1, size * size, device=DEVICE) < 0.9
+        z = torch.randn(batch, 20, size * size).to(DEVICE)
+        omega = torch.rand(batch, 1, size * size).to(DEVICE) < 0.9
         run = partial(_ours, pool=DynamicPool(num_active), z=z, omega=omega)
         rows += compare("pooling", size, {mode: partial(run, mode) for mode in ("fused", "plain")})
     return rows

@@ -22,8 +22,8 @@ def at_size(size: int, batch: int, compiled: bool) -> list[Row]:
     torch.manual_seed(0)
     torch._dynamo.reset()
     grid, layer = GridLaplacian(size, size), Statistics(ORDER)
-    z = torch.randn(batch, MAPS, size * size, device=DEVICE)
-    active = torch.rand(z.shape, device=DEVICE) < 0.5
+    z = torch.randn(batch, MAPS, size * size).to(DEVICE)
+    active = torch.rand(z.shape).to(DEVICE) < 0.5
     last = z, active  # the axis of the nodes, where each likes it best
     middle = tuple(tensor.transpose(1, 2).contiguous() for tensor in last)
     first = tuple(tensor.permute(2, 0, 1).flatten(1).contiguous() for tensor in last)
@@ -58,7 +58,7 @@ def growth() -> list[Row]:
 
 
 def _grown(size: int) -> list[Row]:
-    z = torch.randn(1, MAPS, size * size, device=DEVICE, requires_grad=True)
+    z = torch.randn(1, MAPS, size * size).to(DEVICE).requires_grad_()
     grid = GridLaplacian(size, size)
     modes = {"fused": "auto", "plain": "plain"}  # on a GPU the largest have no fused version
     forward = {name: partial(_ours, mode, Statistics(ORDER), z, grid, None) for name, mode in modes.items()}

@@ -43,18 +43,16 @@ def once(function: Callable[[], object]) -> float:
 
 def graphed(function: Callable[[], object]) -> tuple[Callable[[], object], int]:
     """On a GPU, ten calls as one CUDA graph: the work without the host; one call if it cannot be captured."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            function()
-    torch.cuda.current_stream().wait_stream(stream)
+    for _ in range(3):
+        function()
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     try:
         with torch.cuda.graph(graph):
             for _ in range(10):
                 function()
-    except RuntimeError:
+    except RuntimeError as error:
+        print(f"not captured: {str(error).splitlines()[0]}")
         torch.cuda.synchronize()
         return function, 1
     return graph.replay, 10

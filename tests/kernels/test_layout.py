@@ -39,5 +39,5 @@ def test_a_map_fits_its_warps(size, backward):
 def test_what_is_too_large_for_the_gpu_is_said():
     assert over_warps(512, 512, 4, True) is None
     assert over_warps(3, 9000, 4, False) is None
-    assert in_shared(128, 128, 4)
+    assert in_shared(90, 90, 4)
     assert not in_shared(512, 512, 4)

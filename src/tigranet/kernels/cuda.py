@@ -1,13 +1,14 @@
 """The three operations on NVIDIA GPUs: CUDA C++ compiled at run time for the size of the grid, by PyTorch's own NVRTC.
 
-CUDA C++ rather than Triton or numba-cuda, because the statistics need a map to stay in registers with neighbours by
-shuffle: Triton has no shuffles and numba-cuda does not keep arrays in registers. NVRTC comes with PyTorch, so a user
-needs no compiler. What was compiled is kept on disk for the next process.
+CUDA C++ because the statistics want a map to stay in registers with neighbours by shuffle, with every loop unrolled:
+Triton offers no shuffles, and numba-cuda no say in what is unrolled (neither was timed here). NVRTC comes with PyTorch,
+so a user needs no compiler. What was compiled is kept on disk for the next process.
 """
 
 import hashlib
 import os
 import tempfile
+import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tigranet.kernels.cuda_source import COMMON, CONVOLUTION, POOLING, STATISTIC
 from tigranet.kernels.layout import Grid, grid_of, over_warps
 from tigranet.kernels.pooling import pooling
 from tigranet.kernels.statistics import statistics, statistics_backward
+
+_bound = threading.local()
 
 
 def _grid_macros(grid: Grid, dtype: torch.dtype) -> dict[str, Any]:
@@ -42,6 +45,7 @@ def _kernel(name: str, source: str, macros: tuple[tuple[str, Any], ...], shared:
     from torch.cuda._utils import _cuda_load_module, _nvrtc_compile
 
     options = [f"-D{macro}={value}" for macro, value in macros] + ["--fmad=false"] * exact
+    _bind(device)
     with torch.cuda.device(device):
         capability = "".join(map(str, torch.cuda.get_device_capability(device)))
         key = hashlib.sha256(repr((COMMON, source, options, capability, torch.version.cuda)).encode()).hexdigest()
@@ -81,8 +85,16 @@ def _root(grid: Grid, dtype: torch.dtype, device: torch.device) -> Tensor:
         return grid_of(*grid)._constant.to(dtype=dtype, device=device, copy=True)
 
 
+def _bind(device: int) -> None:
+    """Make the device current in this thread, as the backward pass runs in one that may never have used it."""
+    if device not in _bound.__dict__.setdefault("devices", set()):
+        torch.zeros(1, device=torch.device("cuda", device))
+        _bound.devices.add(device)
+
+
 def _launch(kernel: Any, blocks: int, block: tuple[int, int, int], args: list[Any], device: Any, shared: int) -> None:
     if blocks:
+        _bind(device.index)
         with torch.cuda.device(device):
             kernel(grid=(blocks, 1, 1), block=block, args=args, shared_mem=shared)
 

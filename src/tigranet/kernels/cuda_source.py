@@ -12,7 +12,8 @@ without fused multiply-adds and adds in the order of the plain version: the pool
 
 The pooling has one or more warps a map and finds the J-th value bit by bit.
 
-``ROWS``, ``COLUMNS``, ``WARPS`` (a map) and ``MAPS`` (a block) are the statistics' and the pooling's; ``THREADS`` and
+``ROWS``, ``COLUMNS``, ``WARPS`` (a map), ``MAPS`` (a block) and ``BLOCKS`` (a multiprocessor, so that registers are
+not spent on fewer) are the statistics' and some the pooling's; ``THREADS`` and
 ``ITEMS`` (nodes a thread) the convolution's.
 """
 
@@ -128,7 +129,7 @@ __device__ __forceinline__ void step(Place& at, REAL (*v)[COLUMNS], REAL (*befor
   #pragma unroll
   for (int c = 0; c < COLUMNS; c++) {
     here[c] = P(0, c);
-    last[c] = at.warp == WARPS - 1 ? P(LAST_ROW, c) : P(ROWS - 1, c);
+    last[c] = LAST_ROW == ROWS - 1 || at.warp < WARPS - 1 ? P(ROWS - 1, c) : P(LAST_ROW, c);
     by_edge[c] = EXACT ? -at.edge[c] : -factor * at.edge[c] * at.edge[c];
     by_middle[c] = EXACT ? -at.middle[c] : -factor * at.middle[c] * at.middle[c];
   }
@@ -154,7 +155,7 @@ __device__ __forceinline__ void step(Place& at, REAL (*v)[COLUMNS], REAL (*befor
       REAL by = edge(at, r) ? by_edge[c] : by_middle[c];
       if (at.inside[c] && within(at, r))
         before[r][c] = EXACT ? FMA(factor, by * total, -before[r][c]) : FMA(by, total, -before[r][c]);
-      above[c] = here[c]; above_left[c] = left[c]; above_right[c] = right[c];
+      above[c] = EXACT ? here[c] : v[r][c]; above_left[c] = left[c]; above_right[c] = right[c];
       here[c] = below[c]; left[c] = below_left[c]; right[c] = below_right[c];
     }
   }
@@ -256,7 +257,7 @@ __device__ __forceinline__ void clear(REAL (*t)[COLUMNS]) {
   if (item >= items) return;  // with WARPS > 1 there is one map a block, so that whole blocks return
 
 #if !BACKWARD
-extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS)
+extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS, BLOCKS)
 statistics(const REAL* __restrict__ z, const unsigned char* __restrict__ active, const REAL* __restrict__ root,
            REAL* __restrict__ phi, int items) {
   SHARED
@@ -289,13 +290,26 @@ typedef unsigned Gates;
 typedef unsigned long long Gates;
 #endif
 
-// two bits an order and node: whether t is more than rounding, and whether it is negative
-__device__ __forceinline__ void note(REAL (*t)[COLUMNS], REAL noise, int k, Gates (*gates)[COLUMNS]) {
+__device__ __forceinline__ unsigned top_bits(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned top_bits(double x) { return (unsigned)__double2hiint(x); }
+__device__ __forceinline__ float flipped(float x, unsigned sign) { return __uint_as_float(__float_as_uint(x) ^ sign); }
+__device__ __forceinline__ double flipped(double x, unsigned sign) {
+  return __hiloint2double(__double2hiint(x) ^ (int)sign, __double2loint(x));
+}
+
+// two bits an order and node, the last order lowest: the sign of t, and whether t is more than rounding
+__device__ __forceinline__ void note(REAL (*t)[COLUMNS], REAL noise, Gates (*gates)[COLUMNS]) {
   #pragma unroll
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
-    for (int c = 0; c < COLUMNS; c++)
-      gates[r][c] |= (Gates)((magnitude(t[r][c]) > noise ? 1 : 0) | (t[r][c] < 0 ? 2 : 0)) << 2 * k;
+    for (int c = 0; c < COLUMNS; c++) {
+      unsigned sign = top_bits(t[r][c]), above = top_bits(noise - magnitude(t[r][c]));  // a NaN's sign is positive
+      #if ORDER <= 15
+      gates[r][c] = __funnelshift_l(above, __funnelshift_l(sign, gates[r][c], 1), 1);
+      #else
+      gates[r][c] = gates[r][c] << 2 | sign >> 31 << 1 | above >> 31;
+      #endif
+    }
 }
 
 // q = q + s * (gradient by t of its mean and variance), where t = p / s
@@ -313,9 +327,10 @@ __device__ __forceinline__ void pull(const Place& at, REAL (*p)[COLUMNS], bool s
     #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
       REAL above = FMA(magnitude(p[r][c]), edge(at, r) ? by_edge[c] : by_middle[c], -mean);
-      REAL local = FMA(b, above, a);
-      unsigned gate = (unsigned)(gates[r][c] >> 2 * k) & 3;
-      if (gate & 1) q[r][c] = FMA(gate & 2 ? -local : local, root_at(at, r, c), q[r][c]);
+      unsigned gate = (unsigned)gates[r][c];
+      gates[r][c] >>= 2;
+      REAL local = flipped(FMA(b, above, a), gate << 30 & 0x80000000u);
+      if (gate & 1) q[r][c] = FMA(local, root_at(at, r, c), q[r][c]);
     }
 }
 
@@ -328,7 +343,7 @@ __device__ __forceinline__ void level(Place& at, int k, REAL (*p)[COLUMNS], REAL
   if (k > 2) step<false>(at, lower, p, 2, halo);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS)
+extern "C" __global__ void __launch_bounds__(32 * WARPS * MAPS, BLOCKS)
 statistics_backward(const REAL* __restrict__ z, const unsigned char* __restrict__ active,
                     const REAL* __restrict__ root, const REAL* __restrict__ phi, const REAL* __restrict__ g,
                     REAL* __restrict__ g_z, double rounding, int items) {
@@ -365,16 +380,16 @@ statistics_backward(const REAL* __restrict__ z, const unsigned char* __restrict_
   for (int r = 0; r < ROWS; r++)
     #pragma unroll
     for (int c = 0; c < COLUMNS; c++) gates[r][c] = 0;
-  note(a, noise, 0, gates);
+  note(a, noise, gates);
   clear(b);
   // up to t_ORDER, in a if ORDER is even, else in b
   #pragma unroll 1
   for (int k = 1; k <= ORDER; k += 2) {
     step<true>(at, a, b, k == 1 ? 1 : 2, halo);
-    note(b, noise, k, gates);
+    note(b, noise, gates);
     if (k < ORDER) {
       step<true>(at, b, a, 2, halo);
-      note(a, noise, k + 1, gates);
+      note(a, noise, gates);
     }
   }
   scale(at, a);

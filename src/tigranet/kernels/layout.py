@@ -11,12 +11,10 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
-REGISTERS = {False: 64, True: 104}
-"""Registers of a thread that hold nodes of a map, at most, forward and backward: where an H200 is fastest."""
-WORKING = 72
-"""Registers of a thread beside those, about."""
-SHARED = 80 * 1024
-"""Bytes of shared memory that hold an image, at most: half of what a data-centre GPU has."""
+WORKING = 50
+"""Registers of a thread beside those that hold nodes of a map, about."""
+SHARED = 40 * 1024
+"""Bytes of shared memory that hold an image, at most: of larger ones the powers do not stay in registers."""
 
 
 def describe(laplacian: GridLaplacian) -> Grid:
@@ -53,16 +51,20 @@ def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[s
     A node takes two numbers forward; four, and bits, backward.
     """
     columns = -(-width // 32)
-    numbers = columns * (4 if backward else 2) * (itemsize // 4)
-    most = REGISTERS[backward] // numbers
-    if not most:
-        return None
-    warps = -(-height // most)
-    rows = -(-height // warps)
-    warps = -(-height // rows)
-    if warps > 32 or 32 * warps * (rows * numbers + WORKING) > 65_536:  # registers of a multiprocessor
-        return None
-    return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": 4 if warps == 1 else 1}
+    numbers = columns * (4 if backward else 2)
+    wide = itemsize // 4
+    for held in (64 if not backward else 56 if columns == 1 else 40, 80, 104):  # where an H200 is fastest, then others
+        warps = -(-height // max(1, held // numbers))
+        rows = -(-height // warps)
+        warps = -(-height // rows)
+        maps = 4 if warps == 1 else 1
+        taken = rows * (wide * numbers + columns * backward) + WORKING
+        blocks = 65_536 // (32 * warps * maps * taken)  # the registers of a multiprocessor over those of a block
+        borders = warps * 4 * columns * 32 * itemsize  # bytes of shared memory
+        if warps <= 32 and blocks and taken < 255 and borders <= 30_000:
+            blocks = 1 if warps == 1 else min(blocks, 16)
+            return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": blocks}
+    return None
 
 
 def in_shared(height: int, width: int, itemsize: int) -> bool:
