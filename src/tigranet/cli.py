@@ -145,7 +145,11 @@ def train(
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
     how = {"hardware": hardware, "folder": output / "checkpoints", "resume": resume, "log": log}
-    module, measured = run(data_set, layers, recipe, boundary, console, **how)
+    try:
+        module, measured = run(data_set, layers, recipe, boundary, console, **how)
+    except KeyboardInterrupt:
+        console.print("stopped: the same command with --resume goes on from the last checkpoint")
+        raise typer.Exit(130) from None
     if not is_first_process():
         return
     module.save_pretrained(output)

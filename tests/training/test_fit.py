@@ -1,5 +1,6 @@
 import csv
 import io
+import signal
 
 import pytest
 import torch
@@ -77,6 +78,19 @@ def test_a_network_that_was_trained_before_is_trained_on():
         fit(module, easy(), None, Recipe(epochs=2))
         assert module[1].num_batches_tracked.item() == before + 4
         assert not module.training
+
+
+def test_an_interrupt_is_an_interrupt(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tigranet.training.task.Classification.training_step", stop)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            trained(Recipe(epochs=1))
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_classes_of_different_sizes_count_the_same_if_asked():
