@@ -338,6 +338,38 @@ def report(
     print(f"open {page}")
 
 
+@app.command(epilog="Example: tigranet bench --size 26")
+def bench(
+    model: Annotated[Path | None, typer.Argument(help="The folder of a saved model.", show_default="'paper'")] = None,
+    size: Annotated[int | None, typer.Option(min=2, help="Of the images.", show_default="the model's, or 26")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images a batch.")] = 100,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How fast it is on this machine: fused kernels beside the plain version."""
+    import torch
+
+    from tigranet.evaluation.provenance import machine
+    from tigranet.evaluation.speed import measure_speed
+    from tigranet.model import TIGraNet
+
+    console = Console(stderr=True, highlight=False)
+    net = TIGraNet("paper", num_classes=9, image_size=26) if model is None else TIGraNet.from_pretrained(model)
+    net.to("cuda" if torch.cuda.is_available() else "cpu")
+    side = size or net.image_size or 26
+    with console.status("measuring"):
+        found = measure_speed(net, side, batch)
+    if as_json:
+        print(json.dumps({"machine": machine(), "milliseconds": [asdict(row) for row in found]}))
+        return
+    table = Table(
+        f"{net.architecture}, {size or net.image_size or 26} pixels", "fused, ms", "plain, ms", "times faster"
+    )
+    for row in found:
+        table.add_row(row.work, f"{row.fused:.2f}", f"{row.plain:.2f}", f"{row.times:.1f}")
+    Console().print(table)
+
+
 @data_app.command("list", epilog="Example: tigranet data list")
 def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
     """The named data sets, and which of them can be loaded now."""
