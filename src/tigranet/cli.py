@@ -338,6 +338,37 @@ def report(
     print(f"open {page}")
 
 
+@app.command(epilog="Example: tigranet reproduce table2 --quick")
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table2, table3, table4 or all.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
+    seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.", show_default="all")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Cut the training short.", show_default="as usual")] = None,
+    data_dir: DataDir = None,
+    debug: Debug = False,
+) -> None:
+    """Measure a table of the paper and set it beside the paper's. What was measured already is kept."""
+    from tigranet.experiments import reproduce as of_paper
+    from tigranet.experiments.tables import TABLES
+
+    console = Console(stderr=True, highlight=False)
+    for name in TABLES if table == "all" else [table]:
+        print(
+            of_paper.reproduce(
+                name,
+                output,
+                seeds=seed or None,
+                quick=quick,
+                epochs=epochs,
+                data_dir=data_dir,
+                methods=method or (),
+                console=console,
+            )
+        )
+
+
 @app.command(epilog="Example: tigranet bench --size 26")
 def bench(
     model: Annotated[Path | None, typer.Argument(help="The folder of a saved model.", show_default="'paper'")] = None,

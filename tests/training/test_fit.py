@@ -51,6 +51,17 @@ def test_jitter_changes_what_is_seen_and_may_be_left_out():
     assert not torch.equal(*weights)
 
 
+def test_images_are_turned_only_if_asked():
+    """Bright on the left or on the right cannot be told once it is turned."""
+    data = easy(count=400, seed=2)
+    sure = {
+        turned: trained(Recipe(epochs=30, jitter=0.0, turned=turned))(data.images).softmax(1).amax(1).mean().item()
+        for turned in (False, True)
+    }
+    assert sure[False] > 0.8
+    assert sure[True] < 0.65
+
+
 def test_an_incomplete_last_batch_is_trained_on_too():
     assert torch.isfinite(trained(Recipe(epochs=1, batch_size=63))[1].weight).all()
 
