@@ -224,23 +224,11 @@ def predict(
     """Name the class of each image, at whatever angle it was taken."""
     from tigranet.data import Broken
     from tigranet.evaluation import answers
-    from tigranet.evaluation.table import rows_to
     from tigranet.model import TIGraNet
 
-    net = TIGraNet.from_pretrained(model)
-    console = Console(stderr=True, highlight=False)
-    broken = []
-    with (
-        rows_to(["path", "label", "probability"], csv, parquet, as_json) as write,
-        console.status("0 images") as status,
-    ):
-        for number, answer in enumerate(answers(net, _files(images), reject), start=1):
-            status.update(f"{number} images")
-            if isinstance(answer, Broken):
-                broken.append(answer)
-            else:
-                write(asdict(answer))
-    _print_broken(broken, console)
+    said = answers(TIGraNet.from_pretrained(model), _files(images), reject)
+    rows = (answer if isinstance(answer, Broken) else asdict(answer) for answer in said)
+    _write(["path", "label", "probability"], rows, csv, parquet, as_json)
 
 
 @app.command(epilog="Example: tigranet features model/ photos/ --csv features.csv")
@@ -254,22 +242,16 @@ def features(
 ) -> None:
     """The numbers that do not change when an image is turned, for any other classifier."""
     from tigranet.data import Broken
-    from tigranet.evaluation.answers import statistic_names, statistics
-    from tigranet.evaluation.table import rows_to
+    from tigranet.evaluation import statistic_names, statistics
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
-    console = Console(stderr=True, highlight=False)
     names = statistic_names(net)
-    broken = []
-    with rows_to(["path", *names], csv, parquet, as_json) as write, console.status("0 images") as status:
-        for number, (path, phi) in enumerate(statistics(net, _files(images)), start=1):
-            status.update(f"{number} images")
-            if isinstance(phi, Broken):
-                broken.append(phi)
-            else:
-                write({"path": str(path)} | dict(zip(names, phi.tolist(), strict=True)))
-    _print_broken(broken, console)
+    rows = (
+        phi if isinstance(phi, Broken) else {"path": str(path)} | dict(zip(names, phi.tolist(), strict=True))
+        for path, phi in statistics(net, _files(images))
+    )
+    _write(["path", *names], rows, csv, parquet, as_json)
 
 
 @app.command(epilog="Example: tigranet report model/ mnist-012 -o report/")
@@ -514,6 +496,25 @@ def _files(paths: list[Path]) -> "Iterator[Path]":
 
     for path in paths:
         yield from image_files(path) if path.is_dir() else [path]
+
+
+def _write(
+    names: list[str], rows: "Iterator[dict[str, Any] | Broken]", csv: Path | None, parquet: Path | None, as_json: bool
+) -> None:
+    """Rows as they come; at the end, the files that there are none of."""
+    from tigranet.data import Broken
+    from tigranet.evaluation.table import rows_to
+
+    console = Console(stderr=True, highlight=False)
+    broken = []
+    with rows_to(names, csv, parquet, as_json) as write, console.status("0 images") as status:
+        for number, row in enumerate(rows, start=1):
+            status.update(f"{number} images")
+            if isinstance(row, Broken):
+                broken.append(row)
+            else:
+                write(row)
+    _print_broken(broken, console)
 
 
 def _print_broken(broken: "list[Broken]", console: Console) -> None:
