@@ -320,6 +320,29 @@ def report(
     print(f"open {page}")
 
 
+@app.command(epilog="Example: tigranet figures model/ mnist-012 -o figures/")
+def figures(
+    model: Model,
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")] = Path("figures"),
+    seed: SplitSeed = None,
+    data_dir: DataDir = None,
+    debug: Debug = False,
+) -> None:
+    """Draw what a network has learned: its filters, what the pooling keeps, its maps of turned images."""
+    try:
+        from tigranet.figures.gallery import save_gallery
+    except ModuleNotFoundError:
+        raise ImportError("figures are drawn by matplotlib: pip install 'tigranet[figures]'") from None
+    _check_writable(output, "gallery")
+    console = Console(stderr=True, highlight=False)
+    net, data_set, seed = _load_for(model, data, seed, data_dir, console)
+    with console.status("drawing"):
+        written = save_gallery(output, net, data_set, seed)
+    for path in written:
+        print(path)
+
+
 @app.command(epilog="Example: tigranet reproduce table2 --quick")
 def reproduce(
     table: Annotated[str, typer.Argument(help="table2, table3, table4 or all.")],

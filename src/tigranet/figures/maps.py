@@ -1,0 +1,79 @@
+"""What the layers of a network see: maps, and the nodes that the pooling keeps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from tigranet.architecture import DP, SC
+from tigranet.model import Maps, TIGraNet
+
+WRONG = "#d55e00"
+GAP = 2
+
+
+def pooled(net: TIGraNet, image: Float[Tensor, "maps height width"]) -> list[Maps]:
+    """What each pooling layer leaves of one image, and what the last layer leaves if that is no pooling."""
+    with torch.inference_mode():
+        walked = net.maps(image[None])
+    kept = [maps for maps in walked if isinstance(maps.layer, DP)]
+    return kept if isinstance(walked[-1].layer, DP) else [*kept, walked[-1]]
+
+
+def draw_row(
+    axes: Axes,
+    planes: Sequence[Float[np.ndarray, "height width"]],
+    masks: Sequence[np.ndarray | None] | None = None,
+    framed: Sequence[bool] | None = None,
+) -> None:
+    """Planes side by side, each in its own range of greys, dark for high; what ``masks`` leave out is pale blue."""
+    height, width = planes[0].shape
+    axes.set(xlim=(-GAP, len(planes) * (width + GAP)), ylim=(height + 1, -1), aspect="equal")
+    axes.axis("off")
+    axes.set_anchor("W")
+    for number, plane in enumerate(planes):
+        left = number * (width + GAP)
+        low, high = float(plane.min()), float(plane.max())
+        grey = 1 - (plane - low) / (high - low if high > low else 1)
+        shown = np.repeat(grey[..., None], 3, axis=2)
+        if masks is not None and (mask := masks[number]) is not None:
+            shown = np.where(mask[..., None], shown, np.array([0.86, 0.92, 0.97]))
+        axes.imshow(shown, extent=(left, left + width, height, 0), vmin=0, vmax=1, interpolation="nearest")
+        wrong = framed is not None and framed[number]
+        edge, line = (WRONG, 2.0) if wrong else ("0.7", 0.6)
+        axes.add_patch(Rectangle((left, 0), width, height, fill=False, edgecolor=edge, linewidth=line))
+
+
+def draw_pooling(
+    axes: Sequence[Axes], net: TIGraNet, image: Float[Tensor, "maps height width"], count: int = 6
+) -> None:
+    """The image, and after each pooling ``count`` of its maps, where the nodes that it drops are pale."""
+    height, width = image.shape[1:]
+    draw_row(axes[0], [image.mean(0).numpy()])
+    axes[0].set_title("image", fontsize=9, loc="left")
+    for place, maps in zip(axes[1:], pooled(net, image), strict=True):
+        planes = [plane.reshape(height, width).numpy() for plane in maps.z[0, :count]]
+        masks = (
+            None if maps.active is None else [mask.reshape(height, width).numpy() for mask in maps.active[0, :count]]
+        )
+        draw_row(place, planes, masks)
+        place.set_title(f"after {maps.layer}", fontsize=9, loc="left")
+
+
+def draw_layer(
+    axes: Axes,
+    net: TIGraNet,
+    images: Float[Tensor, "count maps height width"],
+    layer: int,
+    which: int,
+    framed: Sequence[bool] | None = None,
+) -> None:
+    """Map ``which`` of the ``layer``-th spectral convolution, for each image."""
+    with torch.inference_mode():
+        convolved = [maps for maps in net.maps(images) if isinstance(maps.layer, SC)]
+    height, width = images.shape[2:]
+    draw_row(axes, [plane.reshape(height, width).numpy() for plane in convolved[layer].z[:, which]], framed=framed)
