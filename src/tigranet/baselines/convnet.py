@@ -59,11 +59,11 @@ class ConvArchitecture(Notation):
 class ConvNet(Rival):
     """3x3 filters with ReLU, max-pooling, fully-connected layers with ReLU between them, as LeCun's.
 
-    The paper does not say what its filters see beyond the border (reading 19). It does say that the networks it compares have
-    roughly the same number of parameters, nearly all of which belong to the first fully-connected layer and so follow
-    from the size of the last maps. Filters that stay inside the image, as LeCun's do, give 433,729 on MNIST-rot
-    (TIGraNet: 441,970) and 9,621 on MNIST-012 (8,563); with zeros around it they would be 543,729 and 16,821. So by
-    default there is nothing beyond the border.
+    The paper does not say what its filters see beyond the border (reading 19). It does say that the networks it
+    compares have roughly the same number of parameters, and most of them belong to the first fully-connected layer
+    and so follow from the size of the last maps. Filters that stay inside the image, as LeCun's do, give 433,729 on
+    MNIST-rot (TIGraNet: 441,970) and 9,621 on MNIST-012 (8,563); with zeros around it they would be 543,729 and
+    16,821. So by default there is nothing beyond the border.
 
     With a ``GAP[1]`` layer, which the paper leaves out, the answer depends on what is in the image and hardly on
     where; the presets ``gap-small`` and ``gap`` have about as many parameters as TIGraNet's two networks.

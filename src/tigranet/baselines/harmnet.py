@@ -135,8 +135,7 @@ def with_modulus(
 
 
 class ComplexReLU(nn.Module):
-    """ReLU(|z| + b) z / |z|, with one bias b a map, the same for both orders, as 'HCN[10] has 10 parameters' says (reading
-    22)."""
+    """ReLU(|z| + b) z / |z|, with one bias b a map for both orders: HCN[10] has 10 parameters (reading 22)."""
 
     def __init__(self, maps: int) -> None:
         super().__init__()
@@ -176,9 +175,9 @@ class HarmNet(Rival):
     Table 1 names the filters; its caption says 'HRC[X6,X7] operates on the X7 neighborhood with X6 feature maps',
     which no filter of 20 x 20 pixels could. The numbers follow on one another, 1, 10, 10, 20, 20, as maps in and maps
     out do, and the paper keeps 'the default network structure' with TIGraNet's 10 and 20 filters, so we read them as
-    those (reading 21). That structure is Worrall's: blocks of HRC-HCN-HRC, each with its moduli standardised at the end, mean
-    pooling over 2x2 between blocks, then an HRC to the classes and the mean of its moduli. A block ends wherever an
-    HRC follows an HRC, and with the last layer. The layer to the classes is implicit, as everywhere.
+    those (reading 21). That structure is Worrall's: blocks of HRC-HCN-HRC, each with its moduli standardised at
+    the end, mean pooling over 2x2 between blocks, then an HRC to the classes and the mean of its moduli. A block ends
+    wherever an HRC follows an HRC, and with the last layer. The layer to the classes is implicit, as everywhere.
 
     Under quarter turns the answer is the same to rounding; under others as nearly as the pixels allow.
 
