@@ -52,9 +52,9 @@ class ScatArchitecture(Notation):
 class DeepScat(nn.Module):
     """Wavelets and no learned filter: features that shifts and turns do not change, and a space for each class.
 
-    The paper has 'order O and maximum scales J', and its default architecture W[2,5]. We read five scales, each twice
-    as coarse as the one before, on images of any size. The paper does not say how the features are scaled before the
-    PCA: here each by its standard deviation over the training images, or few large ones would decide.
+    The paper has 'order O and maximum scales J' and W[2,5]. We read five scales, each twice as coarse as the one
+    before, on images of any size. It does not say how features are scaled before the PCA: here each by its standard
+    deviation over the training images, or a few large ones would decide (reading 19).
 
     It is fitted and not trained: there is no parameter, and what is found lies in buffers. ``forward`` gives logits, so
     that it is measured as every other network is.

@@ -24,12 +24,12 @@ class Scattering(nn.Module):
     .. math:: S_1(j, \theta) = \int |x * \psi_{j,\theta}|, \qquad
               S_2(j_1, \theta_1, j_2, \theta_2) = \int ||x * \psi_{j_1,\theta_1}| * \psi_{j_2,\theta_2}|
 
-    with j_1 < j_2, Morlet wavelets of 8 angles and scales 2^0, 2^1, ..., 2^(scales-1) (Bruna & Mallat, 2013). The integrals run
-    over the plane, as a part of the image's area: where others average in windows of 2^scales, this is invariant to
-    shifts of any size. Turning the image adds one angle to all theta at once. As functions of (j, theta) and of
-    (j_1, j_2, theta_1; theta_2 - theta_1) the coefficients are then shifted along theta and theta_1 alone, and the
-    modulus of their Fourier series along it is free of the angle; harmonic 0 is the average over rotations. The angle
-    between two wavelets is kept, and with it what tells a shape from its mirror image.
+    with j_1 < j_2, Morlet wavelets of 8 angles and scales 2^0, 2^1, ..., 2^(scales-1) (Bruna & Mallat, 2013). The
+    integrals run over the plane, as a part of the image's area: where others average in windows of 2^scales, this is
+    invariant to shifts of any size. Turning the image adds one angle to all theta at once. As functions of (j, theta)
+    and of (j_1, j_2, theta_1; theta_2 - theta_1) the coefficients are then shifted along theta and theta_1 alone, and
+    the modulus of their Fourier series along it is free of the angle; harmonic 0 is the average over rotations. The
+    angle between two wavelets is kept, and with it what tells a shape from its mirror image.
 
     Beyond its border the image goes on as the mean of its border, so that a shape before an even background has no
     frame. There are as many scales as asked for on an image of any size: the coarsest wavelet may be larger than it.
