@@ -145,7 +145,11 @@ def train(
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
     how = {"hardware": hardware, "folder": output / "checkpoints", "resume": resume, "log": log}
-    module, measured = run(data_set, layers, recipe, boundary, console, **how)
+    try:
+        module, measured = run(data_set, layers, recipe, boundary, console, **how)
+    except KeyboardInterrupt:
+        console.print("stopped: the same command with --resume goes on from the last checkpoint")
+        raise typer.Exit(130) from None
     if not is_first_process():
         return
     module.save_pretrained(output)
@@ -220,23 +224,11 @@ def predict(
     """Name the class of each image, at whatever angle it was taken."""
     from tigranet.data import Broken
     from tigranet.evaluation import answers
-    from tigranet.evaluation.table import rows_to
     from tigranet.model import TIGraNet
 
-    net = TIGraNet.from_pretrained(model)
-    console = Console(stderr=True, highlight=False)
-    broken = []
-    with (
-        rows_to(["path", "label", "probability"], csv, parquet, as_json) as write,
-        console.status("0 images") as status,
-    ):
-        for number, answer in enumerate(answers(net, _files(images), reject), start=1):
-            status.update(f"{number} images")
-            if isinstance(answer, Broken):
-                broken.append(answer)
-            else:
-                write(asdict(answer))
-    _print_broken(broken, console)
+    said = answers(TIGraNet.from_pretrained(model), _files(images), reject)
+    rows = (answer if isinstance(answer, Broken) else asdict(answer) for answer in said)
+    _write(["path", "label", "probability"], rows, csv, parquet, as_json)
 
 
 @app.command(epilog="Example: tigranet features model/ photos/ --csv features.csv")
@@ -250,22 +242,16 @@ def features(
 ) -> None:
     """The numbers that do not change when an image is turned, for any other classifier."""
     from tigranet.data import Broken
-    from tigranet.evaluation.answers import statistic_names, statistics
-    from tigranet.evaluation.table import rows_to
+    from tigranet.evaluation import statistic_names, statistics
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
-    console = Console(stderr=True, highlight=False)
     names = statistic_names(net)
-    broken = []
-    with rows_to(["path", *names], csv, parquet, as_json) as write, console.status("0 images") as status:
-        for number, (path, phi) in enumerate(statistics(net, _files(images)), start=1):
-            status.update(f"{number} images")
-            if isinstance(phi, Broken):
-                broken.append(phi)
-            else:
-                write({"path": str(path)} | dict(zip(names, phi.tolist(), strict=True)))
-    _print_broken(broken, console)
+    rows = (
+        phi if isinstance(phi, Broken) else {"path": str(path)} | dict(zip(names, phi.tolist(), strict=True))
+        for path, phi in statistics(net, _files(images))
+    )
+    _write(["path", *names], rows, csv, parquet, as_json)
 
 
 @app.command(epilog="Example: tigranet report model/ mnist-012 -o report/")
@@ -332,6 +318,69 @@ def report(
         table.add_row(how, *(str(subject.robustness.moved[how]) for subject in found.subjects))
     Console().print(table)
     print(f"open {page}")
+
+
+@app.command(epilog="Example: tigranet reproduce table2 --quick")
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table2, table3, table4 or all.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
+    seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.", show_default="all")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Cut the training short.", show_default="as usual")] = None,
+    data_dir: DataDir = None,
+    debug: Debug = False,
+) -> None:
+    """Measure a table of the paper and set it beside the paper's. What was measured already is kept."""
+    from tigranet.experiments import reproduce as of_paper
+    from tigranet.experiments.tables import TABLES
+
+    console = Console(stderr=True, highlight=False)
+    for name in TABLES if table == "all" else [table]:
+        print(
+            of_paper.reproduce(
+                name,
+                output,
+                seeds=seed or None,
+                quick=quick,
+                epochs=epochs,
+                data_dir=data_dir,
+                methods=method or (),
+                console=console,
+            )
+        )
+
+
+@app.command(epilog="Example: tigranet bench --size 26")
+def bench(
+    model: Annotated[Path | None, typer.Argument(help="The folder of a saved model.", show_default="'paper'")] = None,
+    size: Annotated[int | None, typer.Option(min=2, help="Of the images.", show_default="the model's, or 26")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Images a batch.")] = 100,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How fast it is on this machine: fused kernels beside the plain version."""
+    import torch
+
+    from tigranet.evaluation.provenance import machine
+    from tigranet.evaluation.speed import measure_speed
+    from tigranet.model import TIGraNet
+
+    console = Console(stderr=True, highlight=False)
+    net = TIGraNet("paper", num_classes=9, image_size=26) if model is None else TIGraNet.from_pretrained(model)
+    net.to("cuda" if torch.cuda.is_available() else "cpu")
+    side = size or net.image_size or 26
+    with console.status("measuring"):
+        found = measure_speed(net, side, batch)
+    if as_json:
+        print(json.dumps({"machine": machine(), "milliseconds": [asdict(row) for row in found]}))
+        return
+    table = Table(
+        f"{net.architecture}, {size or net.image_size or 26} pixels", "fused, ms", "plain, ms", "times faster"
+    )
+    for row in found:
+        table.add_row(row.work, f"{row.fused:.2f}", f"{row.plain:.2f}", f"{row.times:.1f}")
+    Console().print(table)
 
 
 @data_app.command("list", epilog="Example: tigranet data list")
@@ -447,6 +496,25 @@ def _files(paths: list[Path]) -> "Iterator[Path]":
 
     for path in paths:
         yield from image_files(path) if path.is_dir() else [path]
+
+
+def _write(
+    names: list[str], rows: "Iterator[dict[str, Any] | Broken]", csv: Path | None, parquet: Path | None, as_json: bool
+) -> None:
+    """Rows as they come; at the end, the files that there are none of."""
+    from tigranet.data import Broken
+    from tigranet.evaluation.table import rows_to
+
+    console = Console(stderr=True, highlight=False)
+    broken = []
+    with rows_to(names, csv, parquet, as_json) as write, console.status("0 images") as status:
+        for number, row in enumerate(rows, start=1):
+            status.update(f"{number} images")
+            if isinstance(row, Broken):
+                broken.append(row)
+            else:
+                write(row)
+    _print_broken(broken, console)
 
 
 def _print_broken(broken: "list[Broken]", console: Console) -> None:

@@ -1,5 +1,6 @@
 import csv
 import io
+import signal
 
 import pytest
 import torch
@@ -50,6 +51,17 @@ def test_jitter_changes_what_is_seen_and_may_be_left_out():
     assert not torch.equal(*weights)
 
 
+def test_images_are_turned_only_if_asked():
+    """Bright on the left or on the right cannot be told once it is turned."""
+    data = easy(count=400, seed=2)
+    sure = {
+        turned: trained(Recipe(epochs=30, jitter=0.0, turned=turned))(data.images).softmax(1).amax(1).mean().item()
+        for turned in (False, True)
+    }
+    assert sure[False] > 0.8
+    assert sure[True] < 0.65
+
+
 def test_an_incomplete_last_batch_is_trained_on_too():
     assert torch.isfinite(trained(Recipe(epochs=1, batch_size=63))[1].weight).all()
 
@@ -77,6 +89,19 @@ def test_a_network_that_was_trained_before_is_trained_on():
         fit(module, easy(), None, Recipe(epochs=2))
         assert module[1].num_batches_tracked.item() == before + 4
         assert not module.training
+
+
+def test_an_interrupt_is_an_interrupt(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tigranet.training.task.Classification.training_step", stop)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            trained(Recipe(epochs=1))
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_classes_of_different_sizes_count_the_same_if_asked():

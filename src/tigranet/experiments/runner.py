@@ -3,10 +3,11 @@
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from rich.console import Console
+from torch import Tensor, nn
 
 from tigranet.architecture import Architecture
 from tigranet.data.labelled import DataSet
@@ -15,6 +16,13 @@ from tigranet.evaluation.provenance import machine, versions
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
+
+
+@runtime_checkable
+class FitsItself(Protocol):
+    """A network that is not trained by gradients."""
+
+    def fit(self, images: Tensor, labels: Tensor) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,7 @@ def recipe_for(data: DataSet, architecture: Architecture, **chosen: Any) -> Reci
     """The usual recipe for so many images and a network of that size, but for what is ``chosen``."""
     with torch.device("meta"):
         network = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1])
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    return Recipe.for_images(len(data.train.labels), parameters, **chosen)
+    return Recipe.for_images(len(data.train.labels), _parameters(network), **chosen)
 
 
 def run(
@@ -59,26 +66,44 @@ def run(
 ) -> tuple[TIGraNet, Measured]:
     """A network of ``architecture`` trained on ``data`` by ``recipe``, and its accuracies. ``how`` is for ``fit``."""
     torch.manual_seed(recipe.seed)
-    in_maps = data.train.images.shape[1]
     height, width = data.train.images.shape[2:]
     module = TIGraNet(
         architecture,
         len(data.class_names),
-        in_maps,
+        data.train.images.shape[1],
         boundary=boundary,
         class_names=data.class_names,
         image_size=height if height == width else None,
     )
+    measured = train_and_measure(module, str(architecture), data, recipe, console, boundary=boundary, **how)
+    return module.cpu(), measured
+
+
+def train_and_measure(
+    module: nn.Module,
+    architecture: str,
+    data: DataSet,
+    recipe: Recipe,
+    console: Console | None = None,
+    *,
+    boundary: str = "-",
+    **how: Any,
+) -> Measured:
+    """Train any network on ``data`` by ``recipe``, and measure it. One with a ``fit`` of its own is fitted by it."""
     start = perf_counter()
     validation = data.validation if len(data.validation.labels) else None
-    fit(module, data.train, validation, recipe, console, **how)
+    if isinstance(module, FitsItself):
+        with console.status("fitting") if console else nullcontext():
+            module.fit(data.train.images, data.train.labels)
+    else:
+        fit(module, data.train, validation, recipe, console, **how)
     seconds = perf_counter() - start
     with console.status("measuring") if console else nullcontext():
-        measured = Measured(
+        return Measured(
             data=data.name,
-            architecture=str(architecture),
+            architecture=architecture,
             boundary=boundary,
-            parameters=sum(parameter.numel() for parameter in module.parameters()),
+            parameters=_parameters(module),
             recipe=recipe,
             seconds=round(seconds, 1),
             train=accuracy(module, data.train),
@@ -88,4 +113,7 @@ def run(
             moved=moved_accuracy(module, data.test, data.moved, recipe.seed),
             nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
         )
-    return module.cpu(), measured
+
+
+def _parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())

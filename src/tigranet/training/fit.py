@@ -85,7 +85,12 @@ def fit(
         task = Classification(module, train, validation, recipe)
         begin_at = unfinished(where, begun) if folder and resume else None
         module.train()  # a network that was loaded is in evaluation mode
-        trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
+        try:
+            trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
+        except SystemExit:
+            if trainer.interrupted:  # Lightning would end the process, and with it a notebook
+                raise KeyboardInterrupt from None
+            raise
         if best:
             task.load_state_dict(torch.load(where / BEST, map_location="cpu", weights_only=True)["state_dict"])
     if torch.distributed.is_available() and torch.distributed.is_initialized():

@@ -22,7 +22,10 @@ class FitProgress(L.Callback):
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
         total = int(trainer.estimated_stepping_batches)
-        self.task = self.bar.add_task("", total=total, epoch=f"0/{trainer.max_epochs}", loss="-", accuracy="-")
+        epoch = f"{trainer.current_epoch}/{trainer.max_epochs}"  # not 0 where a training goes on
+        self.task = self.bar.add_task(
+            "", total=total, completed=trainer.global_step, epoch=epoch, loss="-", accuracy="-"
+        )
         self.bar.start()
 
     def on_train_batch_end(self, *_: Any) -> None:

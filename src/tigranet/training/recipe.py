@@ -12,7 +12,7 @@ SMALL_NETWORK = 50_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam on cross-entropy, with a rate that falls to zero. The training images are never rotated."""
+    """Adam on cross-entropy, with a rate that falls to zero."""
 
     epochs: int
     batch_size: int = 50
@@ -22,6 +22,8 @@ class Recipe:
     """How the rate goes: up and down again, or down along a cosine from the start."""
     jitter: float = 0.5
     """Each image of a batch is shifted by at most this part of a pixel along each axis; 0 for none."""
+    turned: bool = False
+    """Whether each image of a batch is turned by a random angle: what others need, and TIGraNet does not."""
     balanced: bool = False
     """Whether all classes count the same, however many images they have."""
     keep: Keep = "last"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
 from tigranet.data.labelled import Labelled
-from tigranet.data.transforms import jitter
+from tigranet.data.transforms import jitter, rotate
 from tigranet.training.recipe import Recipe
 
 VALIDATION_BATCH = 256
@@ -49,6 +49,8 @@ class Classification(L.LightningModule):
 
     def training_step(self, number: int) -> Tensor:
         images, labels, weights = self.images.take(self.batches[number]).to(self.device)
+        if self.recipe.turned:
+            images = rotate(images, 360 * torch.rand(len(images), device=self.device))
         if self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
