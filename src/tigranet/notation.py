@@ -48,7 +48,7 @@ class Notation:
         allowed = self.FIRST
         for number, layer in enumerate(self.layers, start=1):
             if not isinstance(layer, allowed):
-                wanted = " or ".join(kind.__name__ for kind in allowed)
+                wanted = " or ".join(kind.__name__ for kind in allowed) or "nothing more"
                 raise ValueError(f"wanted {wanted} in layer {number} ('{layer}') of '{self}': {self.ORDER}")
             allowed = self.FOLLOW[type(layer)]
         if not any(isinstance(layer, self.NEEDED) for layer in self.layers):

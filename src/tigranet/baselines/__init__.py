@@ -1,6 +1,7 @@
 """The networks that TIGraNet is compared with, one paper a file."""
 
 from tigranet.baselines.convnet import ConvArchitecture, ConvNet, comparable_convnet
+from tigranet.baselines.deepscat import DeepScat, ScatArchitecture
 from tigranet.baselines.group_cnn import GroupArchitecture, GroupCNN
 from tigranet.baselines.harmnet import HarmArchitecture, HarmNet
 from tigranet.baselines.stn import STN, STArchitecture
@@ -9,10 +10,12 @@ __all__ = [
     "STN",
     "ConvArchitecture",
     "ConvNet",
+    "DeepScat",
     "GroupArchitecture",
     "GroupCNN",
     "HarmArchitecture",
     "HarmNet",
     "STArchitecture",
+    "ScatArchitecture",
     "comparable_convnet",
 ]
