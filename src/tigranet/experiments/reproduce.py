@@ -26,11 +26,14 @@ MINI = {"mnist-rot": "mnist-rot-mini", "mnist-trans": "mnist-trans-mini"}
 
 def build(row: Row, data: DataSet) -> nn.Module:
     """The network of a row, for the images of ``data``."""
-    in_maps, *size = data.train.images.shape[1:]
+    in_maps, height, width = data.train.images.shape[1:]
+    classes = len(data.class_names)
     if row.method == "TIGraNet":
-        return TIGraNet(row.architecture, len(data.class_names), in_maps, boundary=row.boundary)
+        return TIGraNet(row.architecture, classes, in_maps, boundary=row.boundary)
+    if row.method == "DeepScat":
+        return baselines.DeepScat(row.architecture, classes, in_maps)
     kind: Callable[..., nn.Module] = getattr(baselines, row.method)
-    return kind(row.architecture, len(data.class_names), tuple(size), in_maps)
+    return kind(row.architecture, classes, (height, width), in_maps)
 
 
 def reproduce(

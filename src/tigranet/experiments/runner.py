@@ -94,6 +94,7 @@ def train_and_measure(
     validation = data.validation if len(data.validation.labels) else None
     if isinstance(module, FitsItself):
         with console.status("fitting") if console else nullcontext():
+            module.to("cuda" if torch.cuda.is_available() else "cpu")
             module.fit(data.train.images, data.train.labels)
     else:
         fit(module, data.train, validation, recipe, console, **how)
