@@ -15,8 +15,9 @@ class Hardware:
     """The best device there is, alone, unless more is asked for.
 
     With ``devices`` or ``nodes`` above 1, each device works on its part of every batch: the result is that of one
-    device, but for rounding, unless the network normalises by what one device sees, as PyTorch's BatchNorm does. ``strategy`` is Lightning's: ``ddp`` starts the processes on this machine itself; on
-    several, the command is started on each, with what torchrun or the queueing system tells it.
+    device, but for rounding, unless the network normalises by what one device sees, as PyTorch's BatchNorm does.
+    ``strategy`` is Lightning's: ``ddp`` starts the processes on this machine itself; on several, the command is started
+    on each, with what torchrun or the queueing system tells it.
     """
 
     accelerator: Accelerator = "auto"
