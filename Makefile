@@ -14,8 +14,8 @@ setup: .venv/installed
 demo: setup
 	$(BIN)/tigranet train mnist-012 -o demo/
 
-test: lint
-	$(BIN)/pytest
+test: lint  # a process for each core, each with one thread
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
 
 lint: setup
 	$(BIN)/ruff format --check .

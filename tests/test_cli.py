@@ -312,8 +312,13 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
         TIGraNet(**trained.config | {"image_size": 28}).save_pretrained("model")
     monkeypatch.setattr("tigranet.data.fetch.fetch_mnist", lambda *_: [])
     example = shlex.split(EXAMPLES[name].removeprefix("Example: tigranet "))
-    quick = {"train": ["--epochs", "1"], "report": ["--no-cnn", "--images", "10"]}.get(name, [])
-    code, _, err = tigranet(monkeypatch, capsys, *example, *quick)
+    quick = {
+        "train": ["--epochs", "1"],
+        "report": ["--no-cnn", "--images", "10"],
+        "bench": ["--batch", "2", "--json"],
+        "reproduce": ["--epochs", "1"],
+    }
+    code, _, err = tigranet(monkeypatch, capsys, *example, *quick.get(name, []))
     assert code in (0, None), err
 
 
