@@ -15,7 +15,7 @@ demo: setup
 	$(BIN)/tigranet train mnist-012 -o demo/
 
 test: lint  # a process for each core, each with one thread
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
 
 lint: setup
 	$(BIN)/ruff format --check .
