@@ -55,8 +55,10 @@ def draw(rows: list[Row], limits: dict[str, float], device: str, path: Path) -> 
         found = {row.candidate: row.times_fused for row in rows if row.work == "statistics" and row.size == size}
         places = [index + 0.25 * (offset - 1) for index in range(len(shown))]
         right.bar(places, [found.get(name, 0) for name in shown], 0.25, label=f"{size} x {size}")
-    right.set_xticks(range(len(shown)), shown, rotation=20)
-    right.set(yscale="log", ylabel="times slower than fused", title=f"statistics, forward, on {device}")
+    right.set_xticks(range(len(shown)), shown, rotation=20, ha="right")
+    right.set(yscale="log", ylabel="times slower than fused", title=f"statistics, forward, on {device}", ylim=(1, None))
+    right.yaxis.set_major_formatter("{x:g}")
+    right.yaxis.set_minor_formatter("")
     right.legend()
     figure.savefig(path, dpi=120)
 
