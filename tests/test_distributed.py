@@ -33,7 +33,8 @@ for first in counts:  # rows of the first process; the second has the others
     (expected * weights).sum().backward()
     torch.testing.assert_close(gradient, alone.grad, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(layer.mean, whole.mean(0))
-dist.destroy_process_group()
+dist.barrier()
+os._exit(0)  # what the threads of the group do when a process ends is not tested here
 """
 
 
@@ -55,6 +56,5 @@ def test_two_processes_standardise_by_the_whole_batch_and_its_gradient():
         subprocess.Popen([*command, str(rank), json.dumps([4, 3, 6, 7])], env=environment, stderr=subprocess.PIPE)
         for rank in range(2)
     ]
-    for process in processes:
-        _, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err.decode()
+    told = [process.communicate(timeout=120)[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told

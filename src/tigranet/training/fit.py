@@ -94,6 +94,7 @@ def fit(
         if best:
             task.load_state_dict(torch.load(where / BEST, map_location="cpu", weights_only=True)["state_dict"])
     if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
         torch.distributed.destroy_process_group()
     return module.to(trainer.strategy.root_device).eval()
 
