@@ -11,8 +11,9 @@ import torch
 from PIL import Image
 
 from images import fill
-from tigranet import TIGraNet
+from tigranet import TIGraNet, cli, training
 from tigranet.cli import app, data_app, main
+from tigranet.training import hardware, recipe
 
 
 def tigranet(monkeypatch, capsys, *arguments):
@@ -320,6 +321,13 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
     }
     code, _, err = tigranet(monkeypatch, capsys, *example, *quick.get(name, []))
     assert code in (0, None), err
+
+
+def test_the_choices_of_the_command_are_those_of_training():
+    """They are written twice, because training is slow to load."""
+    assert (cli.Schedule, cli.Keep) == (recipe.Schedule, recipe.Keep)
+    assert (cli.Accelerator, cli.Precision) == (hardware.Accelerator, hardware.Precision)
+    assert cli.Log == training.Log
 
 
 def test_every_command_has_an_example():

@@ -275,8 +275,8 @@ def report(
     """
     import torch
 
+    from tigranet.evaluation.plain_cnn import plain_cnn
     from tigranet.evaluation.report import report_on
-    from tigranet.evaluation.rival import plain_cnn
     from tigranet.evaluation.robustness import check_fits
     from tigranet.experiments.runner import recipe_for
 

@@ -80,11 +80,11 @@ class ConvNet(Rival):
     torch.Size([2, 3])
     """
 
-    NOTATION = ConvArchitecture
+    NOTATION: ClassVar[type[Notation]] = ConvArchitecture
 
     def __init__(
         self,
-        architecture: str | ConvArchitecture,
+        architecture: str | Notation,
         num_classes: int,
         image_size: int | tuple[int, int],
         in_maps: int = 1,
@@ -95,20 +95,25 @@ class ConvNet(Rival):
         seeing: list[nn.Module] = []
         maps, height, width = self.reads
         for number, layer in enumerate(self.architecture.layers, start=1):
-            match layer:
-                case C(filters):
-                    self.check_size(number, height, width, 3 - 2 * padding)
-                    seeing += [nn.Conv2d(maps, filters, 3, padding=padding), nn.ReLU()]
-                    maps, height, width = filters, height - 2 + 2 * padding, width - 2 + 2 * padding
-                case P(side):
-                    self.check_size(number, height, width, side)
-                    seeing.append(nn.MaxPool2d(side))
-                    height, width = height // side, width // side
-                case GAP(side):
-                    seeing.append(nn.AdaptiveAvgPool2d(side))
-                    height, width = side, side
+            if isinstance(layer, C):
+                self.check_size(number, height, width, 3 - 2 * padding)
+                seeing += [nn.Conv2d(maps, layer.filters, 3, padding=padding), nn.ReLU()]
+                maps, height, width = layer.filters, height - 2 + 2 * padding, width - 2 + 2 * padding
+            elif not isinstance(layer, FC):
+                module, height, width = self.reducing(layer, number, maps, height, width)
+                seeing.append(module)
         self.filters = nn.Sequential(*seeing, nn.Flatten())
         self.classifier = self.connected(maps * height * width)
+
+    def reducing(self, layer: Layer, number: int, maps: int, height: int, width: int) -> tuple[nn.Module, int, int]:
+        """What makes maps smaller in layer ``number``, and the height and width that it leaves."""
+        match layer:
+            case P(side):
+                self.check_size(number, height, width, side)
+                return nn.MaxPool2d(side), height // side, width // side
+            case GAP(side):
+                return nn.AdaptiveAvgPool2d(side), side, side
+        raise TypeError(f"a ConvNet has no layer '{layer}'")
 
 
 def comparable_convnet(

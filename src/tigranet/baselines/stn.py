@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tigranet.baselines.convnet import PADDING, Border, C
-from tigranet.baselines.rival import Rival
+from tigranet.baselines.convnet import C, ConvNet
 from tigranet.notation import FC, Layer, Notation
 
 LOOK = 4
@@ -78,7 +77,7 @@ def halved(side: int) -> int:
     return max(1, side // 2)
 
 
-class STN(Rival):
+class STN(ConvNet):
     """3x3 filters with ReLU, a spatial transformer after each, fully-connected layers with ReLU between them.
 
     Table 1 writes ST where the ConvNet has P, and leaves three things open. We read them so (reading 20):
@@ -102,26 +101,5 @@ class STN(Rival):
 
     NOTATION = STArchitecture
 
-    def __init__(
-        self,
-        architecture: str | STArchitecture,
-        num_classes: int,
-        image_size: int | tuple[int, int],
-        in_maps: int = 1,
-        border: Border = "none",
-    ) -> None:
-        super().__init__(architecture, num_classes, image_size, in_maps)
-        padding = PADDING[border]
-        seeing: list[nn.Module] = []
-        maps, height, width = self.reads
-        for number, layer in enumerate(self.architecture.layers, start=1):
-            match layer:
-                case C(filters):
-                    self.check_size(number, height, width, 3 - 2 * padding)
-                    seeing += [nn.Conv2d(maps, filters, 3, padding=padding), nn.ReLU()]
-                    maps, height, width = filters, height - 2 + 2 * padding, width - 2 + 2 * padding
-                case ST():
-                    seeing.append(SpatialTransformer(maps))
-                    height, width = halved(height), halved(width)
-        self.filters = nn.Sequential(*seeing, nn.Flatten())
-        self.classifier = self.connected(maps * height * width)
+    def reducing(self, layer: Layer, number: int, maps: int, height: int, width: int) -> tuple[nn.Module, int, int]:
+        return SpatialTransformer(maps), halved(height), halved(width)

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -164,31 +165,15 @@ def _figures(report: Report) -> dict[str, Markup]:
     ]
     names = [_legible(name) for name in report.data.class_names]
     drawn = {
-        "angle_accuracy": as_svg(
-            lambda axes: draw_against_angle(axes, lines("by_angle", "accuracy"), "accuracy, %", chance),
-            CURVE,
-            "accuracy against angle",
-        ),
-        "angle_confidence": as_svg(
-            lambda axes: draw_against_angle(axes, lines("by_angle", "confidence"), "mean confidence, %"),
-            CURVE,
-            "mean confidence against angle",
-        ),
-        "shift_accuracy": as_svg(
-            lambda axes: draw_against_shift(axes, lines("by_shift", "accuracy"), "accuracy, %", chance),
-            CURVE,
-            "accuracy against shift",
-        ),
-        "shift_confidence": as_svg(
-            lambda axes: draw_against_shift(axes, lines("by_shift", "confidence"), "mean confidence, %"),
-            CURVE,
-            "mean confidence against shift",
-        ),
         "change": as_svg(lambda axes: draw_change(axes, changes), CURVE, "change of the answer against angle"),
         "confusion": as_svg(
             lambda axes: draw_confusion(axes, report.confusion, names), confusion_size(names), "confusion matrix"
         ),
     }
+    for against, draw in (("angle", draw_against_angle), ("shift", draw_against_shift)):
+        for what, told, guessing in (("accuracy", "accuracy", chance), ("confidence", "mean confidence", None)):
+            curve = partial(draw, lines=lines(f"by_{against}", what), what=f"{told}, %", chance=guessing)
+            drawn[f"{against}_{what}"] = as_svg(curve, CURVE, f"{told} against {against}")
     return {name: Markup(svg) for name, svg in drawn.items()}
 
 

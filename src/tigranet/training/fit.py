@@ -66,14 +66,14 @@ def fit(
         begun = about(module, train, validation, recipe) if folder else ""
         callbacks: list[L.Callback] = [Checkpoints(where, begun)] if folder or best else []
         if recipe.patience:
-            checks = -(-recipe.patience // recipe.rounds)
+            checks = -(-recipe.patience // recipe.check_every)
             callbacks.append(EarlyStopping("validation_loss", patience=checks))
         if console:
             callbacks.append(FitProgress(console))
         trainer = L.Trainer(
             max_epochs=recipe.epochs,
             callbacks=callbacks,
-            check_val_every_n_epoch=recipe.rounds,
+            check_val_every_n_epoch=recipe.check_every,
             num_sanity_val_steps=0,
             logger=TensorBoardLogger(where, "", "tensorboard") if folder and log == "tensorboard" else False,
             enable_checkpointing=bool(folder) or best,

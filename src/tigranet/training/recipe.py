@@ -59,8 +59,8 @@ class Recipe:
             raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
 
     @property
-    def rounds(self) -> int:
-        """How many epochs lie between two looks at the validation images: there are 20 to 40 of these in all."""
+    def check_every(self) -> int:
+        """Epochs from one look at the validation images, and one checkpoint, to the next: 20 to 40 of them in all."""
         return max(1, self.epochs // 20)
 
     def __str__(self) -> str:

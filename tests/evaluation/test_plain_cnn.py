@@ -3,7 +3,7 @@ import torch
 
 from tigranet import TIGraNet
 from tigranet.evaluation import accuracy
-from tigranet.evaluation.rival import plain_cnn
+from tigranet.evaluation.plain_cnn import plain_cnn
 from tigranet.notation import FC
 from tigranet.training import Recipe
 
