@@ -16,6 +16,36 @@ class SC(Layer):
 
 
 @dataclass(frozen=True)
+class MC(Layer):
+    """Fully-mixed spectral convolution, standardised and rectified: K_l maps, polynomials of degree M."""
+
+    maps: int
+    degree: int
+    may_be_zero = ("degree",)
+
+
+@dataclass(frozen=True)
+class OP(Layer):
+    """Oriented products: that many pairs of mixtures, four products each."""
+
+    pairs: int
+
+
+@dataclass(frozen=True)
+class MP(Layer):
+    """Oriented products that a mirror does not change: that many pairs of mixtures, two products each."""
+
+    pairs: int
+
+
+@dataclass(frozen=True)
+class GP(Layer):
+    """Products of gradients on any graph: that many pairs of mixtures, one product each."""
+
+    pairs: int
+
+
+@dataclass(frozen=True)
 class DP(Layer):
     """Dynamic pooling: the J_l strongest nodes of each map."""
 
@@ -30,16 +60,23 @@ class S(Layer):
     may_be_zero = ("order",)
 
 
+GRAPH = (SC, MC, OP, MP, GP, DP)
+
 PRESETS = {
     "paper-small": "SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]",
     "paper": "SC[10,4]-DP[600]-SC[20,4]-DP[300]-S[12]-FC[500]-FC[300]-FC[100]",
+    "oriented-small": "-".join(3 * ["MC[16,3]-OP[8]"]) + "-S[4]-FC[64]",
+    "oriented": "-".join(4 * ["MC[32,3]-OP[16]"]) + "-S[4]-FC[128]",
+    "oriented-large": "-".join(5 * ["MC[48,3]-OP[24]"]) + "-S[4]-FC[128]",
 }
-"""The two networks of Table 1: for MNIST-012, and for the other experiments."""
+"""The two networks of Table 1, for MNIST-012 and for the other experiments; and the oriented networks."""
 
 
 @dataclass(frozen=True)
 class Architecture(Notation):
-    """A network in the paper's notation: SC and DP in any number, SC first; one S; FC in any number.
+    """A network in the paper's notation: layers on the graph, a convolution first; one S; FC in any number.
+
+    Convolutions are SC, the paper's, and MC; products are OP, MP and GP; DP is the pooling.
 
     The last layer, to the classes, is implicit (reading 11).
 
@@ -52,8 +89,8 @@ class Architecture(Notation):
     'SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]'
     """
 
-    FIRST = (SC,)
-    FOLLOW: ClassVar = {SC: (SC, DP, S), DP: (SC, DP, S), S: (FC,), FC: (FC,)}
+    FIRST = (SC, MC)
+    FOLLOW: ClassVar = {**dict.fromkeys(GRAPH, (*GRAPH, S)), S: (FC,), FC: (FC,)}
     NEEDED = S
-    ORDER = "an architecture is SC and DP layers, SC first, then one S, then FC layers"
+    ORDER = "an architecture is SC, MC, OP, MP, GP and DP layers, SC or MC first, then one S, then FC layers"
     PRESETS: ClassVar = PRESETS

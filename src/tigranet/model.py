@@ -7,10 +7,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, SC, Architecture, S
+from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
 from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
+from tigranet.layers.gradient_product import GradientProduct
+from tigranet.layers.mixed_conv import MixedConv
+from tigranet.layers.oriented_product import MirrorProduct, OrientedProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
@@ -32,13 +35,16 @@ class Maps(NamedTuple):
 class TIGraNet(Pretrained, nn.Module):
     r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning"
     (ICML 2017): alternating spectral convolutions and dynamic poolings, then statistics that do not change
-    when the image is turned or shifted, then fully-connected layers with ReLU between them (reading 11).
+    when the image is turned or shifted, then fully-connected layers with ReLU between them (reading 11). And beyond the
+    paper the oriented networks, of the same family: products of gradients between convolutions see how strokes lie
+    to each other.
 
     Weights do not depend on the number of pixels: one network runs on images of any size, and on any graph
     if its ``laplacian`` is given along with the signals.
 
     Args:
-        architecture: the paper's notation, a preset (``paper-small``, ``paper``), or a parsed value.
+        architecture: the paper's notation, a preset (``paper-small``, ``paper``, ``oriented-small``, ``oriented``,
+            ``oriented-large``), or a parsed value.
         num_classes: the number of classes; the last layer, to them, is implicit.
         in_maps: channels of the images.
         boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
@@ -92,11 +98,6 @@ class TIGraNet(Pretrained, nn.Module):
         width = in_maps
         for layer in architecture.layers:
             match layer:
-                case SC(maps, degree):
-                    self.graph_layers.append(SpectralConv(width, maps, degree, span))
-                    width = maps
-                case DP(num_active):
-                    self.graph_layers.append(DynamicPool(num_active, ties))
                 case S(order):
                     self.statistics = Statistics(order)
                     width *= 2 * (order + 1)
@@ -104,6 +105,9 @@ class TIGraNet(Pretrained, nn.Module):
                 case FC(units):
                     classifier += [nn.Linear(width, units), nn.ReLU()]
                     width = units
+                case _:
+                    self.graph_layers.append(module := _graph_layer(layer, width, span, ties))
+                    width = getattr(module, "out_maps", width)  # pooling leaves the maps as they are
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
         if init == "paper":
             for parameter in self.classifier.parameters():
@@ -132,11 +136,11 @@ class TIGraNet(Pretrained, nn.Module):
         active = omega = None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
             match layer:
-                case SC():
-                    z, active = module(z, laplacian, omega), None
                 case DP():
                     active = module(z, omega)
                     omega = active.any(dim=1, keepdim=True)
+                case _:
+                    z, active = module(z, laplacian, omega), None
             yield Maps(layer, z, active, omega)
 
     def _as_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian]:
@@ -159,3 +163,21 @@ class TIGraNet(Pretrained, nn.Module):
     def extra_repr(self) -> str:
         channels = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
         return f"'{self.architecture}', {channels}, boundary={self.boundary!r}"
+
+
+def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Module:
+    """The module that a layer of the notation stands for."""
+    match layer:
+        case SC(maps, degree):
+            return SpectralConv(in_maps, maps, degree, span)
+        case MC(maps, degree):
+            return MixedConv(in_maps, maps, degree)
+        case OP(pairs):
+            return OrientedProduct(in_maps, pairs)
+        case MP(pairs):
+            return MirrorProduct(in_maps, pairs)
+        case GP(pairs):
+            return GradientProduct(in_maps, pairs)
+        case DP(num_active):
+            return DynamicPool(num_active, ties)
+    raise TypeError(f"no module stands for {layer!r}")

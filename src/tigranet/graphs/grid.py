@@ -12,6 +12,8 @@ from tigranet.graphs.laplacian import Laplacian
 
 Boundary = Literal["free", "torus"]
 Neighbours = Literal[4, 8]
+Vector = tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]
+"""Two numbers a node: a direction in the image, or twice that angle."""
 
 
 class GridLaplacian(Laplacian):
@@ -57,6 +59,36 @@ class GridLaplacian(Laplacian):
         image = y.reshape(*y.shape[:-1], self.height, self.width)
         return (-s * self._neighbour_sum(s * image)).flatten(-2)
 
+    def gradient(self, y: Float[Tensor, "*batch nodes"]) -> Vector:
+        r"""The image gradient :math:`(f_x, f_y)`: x along the columns, y down the rows, a pixel the unit of length.
+
+        By Scharr's stencil, the central difference smoothed across by (3, 10, 3) / 16: its direction errs by less
+        than a degree for waves of 4 pixels or longer, however they lie. Across a free border the nearest pixel is
+        repeated, so a constant has no gradient; on the torus there is no border. Turned by a quarter the answer
+        is :math:`(f_y, -f_x)` of the image turned, and the grouping of the sums makes it so bit for bit.
+        """
+        self._check(y)
+        p = self._surround(y.unflatten(-1, (self.height, self.width)), repeat=True)
+        north_west, north, north_east = p[..., :-2, :-2], p[..., :-2, 1:-1], p[..., :-2, 2:]
+        west, east = p[..., 1:-1, :-2], p[..., 1:-1, 2:]
+        south_west, south, south_east = p[..., 2:, :-2], p[..., 2:, 1:-1], p[..., 2:, 2:]
+        falling, rising = south_east - north_west, north_east - south_west
+        f_x = 10 / 32 * (east - west) + 3 / 32 * (falling + rising)
+        f_y = 10 / 32 * (south - north) + 3 / 32 * (falling - rising)
+        return f_x.flatten(-2), f_y.flatten(-2)
+
+    def second_gradient(self, y: Float[Tensor, "*batch nodes"]) -> Vector:
+        r""":math:`(f_{xx} - f_{yy},\ 2 f_{xy})`, the part of the second derivatives that has an orientation: turned by
+        an angle, it turns by twice that angle. The gradient of the gradient.
+        """
+        return self.twist(self.gradient(y))
+
+    def twist(self, gradient: Vector) -> Vector:
+        """:meth:`second_gradient`, where the gradient is at hand."""
+        f_x, f_y = gradient
+        (f_xx, f_xy), (f_yx, f_yy) = self.gradient(f_x), self.gradient(f_y)
+        return f_xx - f_yy, f_xy + f_yx  # equal but for rounding; their sum is the same bits when turned
+
     def _neighbour_sum(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
         """:math:`A y`, the adjacency matrix applied to an image."""
         p = self._surround(image)
@@ -67,14 +99,15 @@ class GridLaplacian(Laplacian):
         corners = (p[..., :-2, :-2] + p[..., 2:, 2:]) + (p[..., :-2, 2:] + p[..., 2:, :-2])
         return cross + (corners if self.diagonal == 1 else self.diagonal * corners)
 
-    def _surround(self, image: Tensor) -> Tensor:
-        """One more pixel on each side: what lies across the border on the torus, zero on the free grid."""
-        if not (self._wrap_rows or self._wrap_columns):
+    def _surround(self, image: Tensor, repeat: bool = False) -> Tensor:
+        """One more pixel on each side: what lies across the border on the torus; on the free grid zero, or the pixel
+        at the border repeated."""
+        if not (self._wrap_rows or self._wrap_columns or repeat):
             return F.pad(image, (1, 1, 1, 1))
         for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
             first, last = image.narrow(axis, 0, 1), image.narrow(axis, -1, 1)
-            if not wraps:
-                first = last = torch.zeros_like(first)
+            if not wraps:  # F.pad would repeat it too, but the gradient of that is not deterministic on a GPU
+                first, last = (last, first) if repeat else (torch.zeros_like(first), torch.zeros_like(first))
             image = torch.cat((last, image, first), dim=axis)
         return image
 

@@ -31,6 +31,22 @@ class Laplacian(ABC):
         """:math:`L y`."""
         return y + self.shifted(y)
 
+    def carre_du_champ(
+        self, f: Float[Tensor, "*batch nodes"], g: Float[Tensor, "*batch nodes"]
+    ) -> Float[Tensor, "*batch nodes"]:
+        r"""The product of two gradients, :math:`\nabla f \cdot \nabla g`, where there are no coordinates:
+
+        .. math:: \Gamma(f, g) = \tfrac12 \left(f L g + g L f - L(f g) - f g\, L 1\right), \qquad
+            \Gamma(f, g)_i = \tfrac12 \sum_j w_{ij} (f_i - f_j)(g_i - g_j), \quad
+            w_{ij} = a_{ij} / \sqrt{d_i d_j} .
+
+        The last term is zero where all degrees are equal. At a border they are not, :math:`L 1` is not zero, and
+        without that term constants would have a gradient there.
+        """
+        fg = f * g
+        at_borders = fg * self(torch.ones(self.num_nodes, dtype=f.dtype, device=f.device))
+        return (f * self(g) + g * self(f) - self(fg) - at_borders) / 2
+
     def to_dense(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "nodes nodes"]:
         """The N x N matrix, for small graphs and for tests."""
         return self(torch.eye(self.num_nodes, dtype=dtype))

@@ -1,9 +1,22 @@
-"""The paper's layers, one a file. No layer owns a graph: it is given the Laplacian when called."""
+"""The network's layers, one a file. No layer owns a graph: it is given the Laplacian when called."""
 
 from tigranet.layers.dynamic_pool import DynamicPool
 from tigranet.layers.filter_bank import filter_bank
+from tigranet.layers.gradient_product import GradientProduct
+from tigranet.layers.mixed_conv import MixedConv
+from tigranet.layers.oriented_product import MirrorProduct, OrientedProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
 
-__all__ = ["DynamicPool", "SpectralConv", "Standardise", "Statistics", "filter_bank"]
+__all__ = [
+    "DynamicPool",
+    "GradientProduct",
+    "MirrorProduct",
+    "MixedConv",
+    "OrientedProduct",
+    "SpectralConv",
+    "Standardise",
+    "Statistics",
+    "filter_bank",
+]

@@ -1,26 +1,27 @@
-"""Standardised statistics: what makes the paper's classifier train well."""
+"""Standardised statistics and maps: what makes the classifier, and deep networks, train well."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.distributed import gathered
+from tigranet.distributed import moments
 
 
 class Standardise(nn.Module):
-    r"""Each statistic, less its mean, over its standard deviation, both estimated from the batches seen:
+    r"""Each statistic, or each map over its nodes, less its mean, over its standard deviation, both estimated from the
+    batches seen:
 
     .. math:: \phi \mapsto (\phi - \mathrm{E}\,\phi) / \sqrt{\mathrm{Var}\,\phi + \epsilon}.
 
     The statistics span orders of magnitude, so a linear layer reads a few of them and is deaf to the rest.
     This is not in the paper; it has no learned parameters, only running estimates. In training mode it
-    uses the batch's own moments; in evaluation, or for a batch of one, the running ones.
+    uses the batch's own moments; in evaluation, or for a batch of one number, the running ones.
 
     It is batch normalisation but for two things. The estimates are the plain average of all batches at
     first, and forget with rate ``momentum`` later on, so that they are right from the first batch. And
-    :math:`\epsilon` is small, because small variances are ordinary here.
+    :math:`\epsilon` is small unless told, because small variances are ordinary among statistics.
 
-    Shapes: (batch, statistics) -> (batch, statistics).
+    Shapes: (batch, statistics) or (batch, maps, nodes) -> the same.
     """
 
     mean: Float[Tensor, " statistics"]
@@ -34,16 +35,19 @@ class Standardise(nn.Module):
         self.register_buffer("variance", torch.ones(num_statistics))
         self.register_buffer("batches", torch.tensor(0))
 
-    def forward(self, phi: Float[Tensor, "batch statistics"]) -> Float[Tensor, "batch statistics"]:
+    def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
         mean, variance = self.mean, self.variance
-        if self.training and len(batch := gathered(phi)) > 1:  # the whole batch, though it be spread over processes
-            variance, mean = torch.var_mean(batch, dim=0, correction=0)
-            with torch.no_grad():
-                self.batches += 1
-                rate = (1 / self.batches).clamp(min=self.momentum).to(phi.dtype)
-                self.mean.lerp_(mean, rate)
-                self.variance.lerp_(variance, rate)
-        return (phi - mean) * (variance + self.eps).rsqrt()
+        if self.training:
+            own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
+            if count > 1:
+                variance, mean = own_variance, own_mean
+                with torch.no_grad():
+                    self.batches += 1
+                    rate = (1 / self.batches).clamp(min=self.momentum).to(phi.dtype)
+                    self.mean.lerp_(mean, rate)
+                    self.variance.lerp_(variance, rate)
+        each = (-1, *[1] * (phi.ndim - 2))  # one number a map, for all its nodes
+        return (phi - mean.reshape(each)) * (variance + self.eps).rsqrt().reshape(each)
 
     def extra_repr(self) -> str:
         return f"{self.num_statistics}"

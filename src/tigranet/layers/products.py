@@ -1,0 +1,59 @@
+"""Products of learned mixtures of maps: what the layers of products have in common."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from tigranet.graphs.laplacian import Laplacian
+from tigranet.layers.mixed_conv import mix
+from tigranet.layers.standardise import Standardise
+
+
+class Products(nn.Module):
+    r"""Two learned mixtures of the maps, :math:`f_p = \sum_k A_{p,k} y_k` and :math:`g_p = \sum_k B_{p,k} y_k` for
+    p = 1 .. ``pairs``, some products of the two, which a layer of this kind says, each standardised over the batch
+    and its nodes, and set behind the maps themselves.
+
+    Shapes: ``y`` (batch, in_maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, out_maps, nodes).
+    """
+
+    KINDS: int
+    """How many products a pair has."""
+
+    def __init__(self, in_maps: int, pairs: int) -> None:
+        super().__init__()
+        if in_maps < 1 or pairs < 1:
+            raise ValueError(f"wanted at least 1 map and 1 pair of mixtures, got {in_maps} and {pairs}")
+        self.in_maps, self.pairs, self.out_maps = in_maps, pairs, in_maps + self.KINDS * pairs
+        self.mixtures = nn.Parameter(torch.empty(2 * pairs, in_maps))
+        self.standardise = Standardise(self.KINDS * pairs, eps=1e-5)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start as PyTorch's linear layers do."""
+        nn.init.uniform_(self.mixtures, -(self.in_maps**-0.5), self.in_maps**-0.5)
+
+    @abstractmethod
+    def products(
+        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
+    ) -> Sequence[Float[Tensor, "batch pairs nodes"]]:
+        """The products of each pair, kind after kind."""
+
+    def forward(
+        self,
+        y: Float[Tensor, "batch in_maps nodes"],
+        laplacian: Laplacian,
+        omega: Bool[Tensor, "batch 1 nodes"] | None = None,
+    ) -> Float[Tensor, "batch out_maps nodes"]:
+        if y.ndim != 3 or y.shape[1] != self.in_maps:
+            raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
+        f, g = mix(self.mixtures, y).chunk(2, dim=1)
+        products = self.standardise(torch.cat(list(self.products(f, g, laplacian)), dim=1))
+        z = torch.cat((y, products), dim=1)
+        return z if omega is None else z * omega
+
+    def extra_repr(self) -> str:
+        return f"{self.in_maps}, pairs={self.pairs}"
