@@ -65,6 +65,8 @@ class GraphedClassification(Classification):
 
     def _record(self, chosen: Tensor) -> None:
         graph, self.chosen = torch.cuda.CUDAGraph(), chosen.clone()
+        random = torch.cuda.default_generators[chosen.device.index]
+        state = random.clone_state()
         self.module.zero_grad()
         try:
             with torch.cuda.graph(graph, stream=self._stream()):
@@ -73,6 +75,7 @@ class GraphedClassification(Classification):
         except RuntimeError as error:
             log.info("a step cannot be recorded as a CUDA graph: %s", str(error).splitlines()[0])
             self.recording = False
+            random.graphsafe_set_state(state)  # the other one still waits for a graph
             return
         self.graph, self.loss = graph, loss.detach()
         self.gradients = [parameter.grad for parameter in self.module.parameters()]
