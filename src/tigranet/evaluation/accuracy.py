@@ -30,7 +30,7 @@ def predict(module: nn.Module, images: Tensor, batch_size: int = 256) -> Tensor:
     training = module.training
     try:
         module.eval()
-        return torch.cat([module(batch.to(device)).argmax(1).cpu() for batch in images.split(batch_size)])
+        return torch.cat([module(batch.to(device)).argmax(1) for batch in images.split(batch_size)]).cpu()
     finally:
         module.train(training)
 

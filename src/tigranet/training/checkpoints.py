@@ -5,6 +5,7 @@ import hashlib
 import math
 from dataclasses import asdict
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import lightning as L
@@ -21,7 +22,8 @@ LAST, BEST, HISTORY = "last.ckpt", "best.ckpt", "history.csv"
 
 class Checkpoints(Checkpoint):
     """Every few epochs, and at the end, writes ``last.ckpt`` to ``folder``, and ``best.ckpt`` where the
-    validation loss is the lowest so far: both with all that is needed to go on. ``history.csv`` has a row an epoch.
+    validation loss is the lowest so far: both with all that is needed to go on. ``history.csv`` has a row an epoch,
+    with the seconds from the end of the one before, what is done between epochs included.
 
     A file replaces the one before it when it is whole. Nothing in it is run when it is read.
     """
@@ -30,12 +32,17 @@ class Checkpoints(Checkpoint):
         self.folder, self.about = folder, about
         self.lowest = math.inf
         self.history: list[dict[str, float]] = []
+        self.clock = perf_counter()
+
+    def on_train_start(self, *_: Any) -> None:
+        self.clock = perf_counter()
 
     def on_train_epoch_end(self, trainer: L.Trainer, *_: Any) -> None:
         epoch = trainer.current_epoch + 1
         due = epoch % (trainer.check_val_every_n_epoch or 1) == 0
         seen = {name: float(value) for name, value in trainer.callback_metrics.items() if due or name == "loss"}
-        self.history.append({"epoch": epoch, **seen})
+        before, self.clock = self.clock, perf_counter()
+        self.history.append({"epoch": epoch, **seen, "seconds": round(self.clock - before, 3)})
         if due or epoch == trainer.max_epochs:
             if seen.get("validation_loss", math.inf) < self.lowest:
                 self.lowest = seen["validation_loss"]
@@ -43,7 +50,7 @@ class Checkpoints(Checkpoint):
             trainer.save_checkpoint(self.folder / LAST)
             if trainer.is_global_zero:
                 with whole_file(self.folder / HISTORY) as file:
-                    names = ["epoch", "loss", "validation_loss", "validation_accuracy"]
+                    names = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
                     table = csv.DictWriter(file, names, restval="", lineterminator="\n")
                     table.writeheader()
                     table.writerows(self.history)

@@ -16,6 +16,7 @@ from torch import nn
 
 from tigranet.data.labelled import Labelled
 from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
+from tigranet.training.graphed import GraphedClassification
 from tigranet.training.hardware import Hardware
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
@@ -82,7 +83,9 @@ def fit(
             enable_model_summary=False,
             **(hardware or Hardware()).for_trainer(),
         )
-        task = Classification(module, train, validation, recipe)
+        alone = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
+        kind = GraphedClassification if alone and trainer.precision != "16-mixed" else Classification
+        task = kind(module, train, validation, recipe)
         begin_at = unfinished(where, begun) if folder and resume else None
         module.train()  # a network that was loaded is in evaluation mode
         try:

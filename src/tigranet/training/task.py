@@ -30,6 +30,7 @@ class Classification(L.LightningModule):
         self.module, self.recipe = module, recipe
         self.images, self.held_out = train, validation
         self.batches: tuple[Tensor, ...] = ()
+        self.total = torch.zeros(())
         self.validation_loss, self.validation_accuracy = MeanMetric(), MeanMetric()
 
     def numbers(self) -> tuple[range, range | None]:
@@ -46,9 +47,16 @@ class Classification(L.LightningModule):
         torch.manual_seed(int(seed))
         order = torch.randperm(len(self.images.labels))
         self.batches = order.to(self.images.labels.device).split(self.recipe.batch_size)
+        self.total = torch.zeros((), device=self.device)
 
     def training_step(self, number: int) -> Tensor:
-        images, labels, weights = self.images.take(self.batches[number]).to(self.device)
+        loss = self.loss_of(self.batches[number])
+        self.count_in(loss, number)
+        return loss
+
+    def loss_of(self, chosen: Tensor) -> Tensor:
+        """Of the images with these indices, as they are shown today."""
+        images, labels, weights = self.images.take(chosen).to(self.device)
         if self.recipe.turned:
             images = rotate(images, 360 * torch.rand(len(images), device=self.device))
         if self.recipe.jitter:
@@ -57,9 +65,14 @@ class Classification(L.LightningModule):
         losses = F.cross_entropy(self.module(self._part(images)), self._part(labels), reduction="none")
         # the gradients of the processes are averaged, and their sum is wanted
         share = self._part(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
-        loss = (share * losses).sum()
-        self.log("loss", loss, on_step=False, on_epoch=True, sync_dist=True, batch_size=len(images))
-        return loss
+        return (share * losses).sum()
+
+    def count_in(self, loss: Tensor, number: int) -> None:
+        """The loss of the epoch is the mean over its images, told with the last batch: to tell each costs a step."""
+        self.total = self.total + loss.detach() * len(self.batches[number])
+        if number == len(self.batches) - 1:
+            mean = self.total / len(self.images.labels)
+            self.log("loss", mean, on_step=False, on_epoch=True, sync_dist=True, batch_size=1)
 
     def on_train_epoch_end(self) -> None:
         loss = float(self.trainer.callback_metrics["loss"])
@@ -81,7 +94,8 @@ class Classification(L.LightningModule):
             metric.reset()
 
     def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate)
+        fused = True if self.device.type == "cuda" else None
+        optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate, fused=fused)
         steps = int(self.trainer.estimated_stepping_batches)
         rate: torch.optim.lr_scheduler.LRScheduler = (
             torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)
