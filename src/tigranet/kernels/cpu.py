@@ -577,3 +577,267 @@ def _mark(z, threshold, inside, masked, active):
     else:
         for i in range(len(z)):
             active[i] = np.uint8(z[i] >= threshold)
+
+
+# Chebyshev polynomials of maps, and their adjoint
+
+
+@exact
+@no_type_check
+def chebyshev(y, s, grid, diagonal, degree, first, last, out):
+    """t_0 .. t_degree of the maps ``first`` to ``last``; ``out`` is (batch, degree + 1, maps, nodes)."""
+    height, width, stride, _, wrap_rows, wrap_columns = grid
+    one, size, maps = y.dtype.type(1), len(s), out.shape[2]
+    lo, hi = stride + 1, height * stride + 1 + width
+    t, p = np.zeros((3, size), y.dtype), np.zeros((2, size), y.dtype)
+    nothing = np.zeros(size, y.dtype)
+    for item in range(first, last):
+        of_image = out[item // maps]
+        _gather_dense(of_image[0, item % maps], y[item])
+        if degree:
+            _load(y[item], y[item], False, s, grid, nothing, t[0], p[0])
+        for k in range(1, degree + 1):
+            if k == 1:
+                _recur(p[0], s, nothing, one, one, grid, diagonal, t[1], p[1], lo, hi)
+            else:
+                before = t[(k + 1) % 3]
+                _recur(p[(k + 1) % 2], s, before, one + one, -one, grid, diagonal, t[k % 3], p[k % 2], lo, hi)
+            if wrap_rows or wrap_columns:
+                _wrap(p[k % 2], grid)
+            _gather(of_image[k, item % maps], t[k % 3], grid)
+
+
+@exact
+@no_type_check
+def chebyshev_sum(u, s, grid, diagonal, degree, first, last, out):
+    """The sum of T_m u_m by Clenshaw's recurrence; ``u`` is (batch, degree + 1, maps, nodes)."""
+    height, width, stride, _, wrap_rows, wrap_columns = grid
+    one, size, maps = u.dtype.type(1), len(s), u.shape[2]
+    lo, hi = stride + 1, height * stride + 1 + width
+    b, p = np.zeros((3, size), u.dtype), np.zeros((2, size), u.dtype)
+    nothing, less = np.zeros(size, u.dtype), np.zeros(size, u.dtype)
+    for item in range(first, last):
+        of_image = u[item // maps]
+        if not degree:
+            _gather_dense(out[item], of_image[0, item % maps])
+            continue
+        top = of_image[degree, item % maps]
+        _load(top, top, False, s, grid, nothing, b[degree % 3], p[degree % 2])
+        for m in range(degree - 1, -1, -1):
+            after = b[(m + 2) % 3] if m + 2 <= degree else nothing
+            _spread(less, of_image[m, item % maps], grid)
+            _less(after, less)
+            factor = one + one if m else one
+            _recur(p[(m + 1) % 2], s, less, factor, -one, grid, diagonal, b[m % 3], p[m % 2], lo, hi)
+            if wrap_rows or wrap_columns:
+                _wrap(p[m % 2], grid)
+        _gather(out[item], b[0], grid)
+
+
+@exact
+@no_type_check
+def _gather_dense(out, row):
+    for i in range(len(out)):
+        out[i] = row[i]
+
+
+@exact
+@no_type_check
+def _less(a, b):
+    """b = a - b."""
+    for i in range(len(b)):
+        b[i] = a[i] - b[i]
+
+
+# oriented products
+
+
+@exact
+@no_type_check
+def _slope(above, here, below, x, y):
+    """The gradient along one row; the three rows are one pixel longer on each side."""
+    a, b = x.dtype.type(10 / 32), x.dtype.type(3 / 32)
+    for c in range(len(x)):
+        falling, rising = below[c + 2] - above[c], above[c + 2] - below[c]
+        x[c] = a * (here[c + 2] - here[c]) + b * (falling + rising)
+        y[c] = a * (below[c + 1] - above[c + 1]) + b * (falling - rising)
+
+
+@exact
+@no_type_check
+def _gradient(p, x, y):
+    """The gradient of an image with a border, into the inside of two."""
+    height, width = p.shape[0] - 2, p.shape[1] - 2
+    for r in range(height):
+        _slope(p[r], p[r + 1], p[r + 2], x[r + 1, 1 : 1 + width], y[r + 1, 1 : 1 + width])
+
+
+@exact
+@no_type_check
+def _surround(p, grid):
+    """The border: the nearest pixel, or on the torus what is across."""
+    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
+    for c in range(1, width + 1):
+        p[0, c] = p[height if wrap_rows else 1, c]
+        p[height + 1, c] = p[1 if wrap_rows else height, c]
+    for r in range(height + 2):
+        p[r, 0] = p[r, width if wrap_columns else 1]
+        p[r, width + 1] = p[r, 1 if wrap_columns else width]
+
+
+@exact
+@no_type_check
+def _framed(p, image, grid):
+    """An image into the inside of one with a border, and the border."""
+    height, width = grid[0], grid[1]
+    for r in range(height):
+        _gather_dense(p[r + 1, 1 : 1 + width], image[r * width : (r + 1) * width])
+    _surround(p, grid)
+
+
+@exact
+@no_type_check
+def _second(x_x, x_y, y_x, y_y):
+    """From the gradients of the two parts of a gradient: x_x = f_xx - f_yy and x_y = f_xy + f_yx."""
+    for r in range(x_x.shape[0]):
+        a, b, c, d = x_x[r], x_y[r], y_x[r], y_y[r]
+        for i in range(len(a)):
+            a[i] = a[i] - d[i]
+            b[i] = b[i] + c[i]
+
+
+@exact
+@no_type_check
+def _first_and_second(image, grid, p, first, second, spare):
+    """``first`` = the gradient, with a border; ``second`` = its twist."""
+    _framed(p, image, grid)
+    _gradient(p, first[0], first[1])
+    _surround(first[0], grid)
+    _surround(first[1], grid)
+    _gradient(first[0], second[0], second[1])
+    _gradient(first[1], spare[0], spare[1])
+    _second(second[0], second[1], spare[0], spare[1])
+
+
+@exact
+@no_type_check
+def _product(fx, fy, gx, gy, real, imaginary, mirrored):
+    for i in range(len(real)):
+        real[i] = fx[i] * gx[i] + fy[i] * gy[i]
+    if mirrored:
+        for i in range(len(real)):
+            imaginary[i] = fy[i] * gx[i] - fx[i] * gy[i]
+
+
+@exact
+@no_type_check
+def products(mixtures, grid, kinds, first, last, out):
+    """Products of first and second order of pair ``first`` to ``last``; ``mixtures`` is (batch, 2, pairs, nodes) and
+    ``out`` (batch, kinds, pairs, nodes): the real parts, and behind each the imaginary one if there are four."""
+    height, width, pairs = grid[0], grid[1], out.shape[2]
+    p = np.zeros((height + 2, width + 2), mixtures.dtype)
+    field = np.zeros((5, 2, height + 2, width + 2), mixtures.dtype)
+    mirrored = kinds == 4
+    for item in range(first, last):
+        image, pair = item // pairs, item % pairs
+        _first_and_second(mixtures[image, 0, pair], grid, p, field[0], field[1], field[4])
+        _first_and_second(mixtures[image, 1, pair], grid, p, field[2], field[3], field[4])
+        for level in range(2):
+            f, g, real = field[level], field[2 + level], out[image, level * (kinds // 2), pair]
+            imaginary = out[image, level * (kinds // 2) + mirrored, pair]
+            for r in range(height):
+                i, j = r * width, (r + 1) * width
+                _product(
+                    f[0, r + 1, 1 : 1 + width], f[1, r + 1, 1 : 1 + width], g[0, r + 1, 1 : 1 + width],
+                    g[1, r + 1, 1 : 1 + width], real[i:j], imaginary[i:j], mirrored,
+                )  # fmt: skip
+
+
+@exact
+@no_type_check
+def _pull_product(fx, fy, gx, gy, real, imaginary, mirrored, d_fx, d_fy, d_gx, d_gy):
+    """Gradients by f and g, given those by the products."""
+    if mirrored:
+        for i in range(len(real)):
+            d_fx[i] = real[i] * gx[i] - imaginary[i] * gy[i]
+            d_fy[i] = real[i] * gy[i] + imaginary[i] * gx[i]
+            d_gx[i] = real[i] * fx[i] + imaginary[i] * fy[i]
+            d_gy[i] = real[i] * fy[i] - imaginary[i] * fx[i]
+    else:
+        for i in range(len(real)):
+            d_fx[i], d_fy[i] = real[i] * gx[i], real[i] * gy[i]
+            d_gx[i], d_gy[i] = real[i] * fx[i], real[i] * fy[i]
+
+
+@exact
+@no_type_check
+def _adjoint_row(xa, xh, xb, ya, yh, yb, sign, out):
+    """One row of the adjoint of the gradient, of the fields x and sign * y with two zeros on each side."""
+    a, b = out.dtype.type(10 / 32), out.dtype.type(3 / 32)
+    for j in range(len(out)):
+        straight = (xh[j] - xh[j + 2]) + sign * (ya[j + 1] - yb[j + 1])
+        falling = (xa[j] + sign * ya[j]) - (xb[j + 2] + sign * yb[j + 2])
+        rising = (xb[j] - sign * yb[j]) - (xa[j + 2] - sign * ya[j + 2])
+        out[j] = a * straight + b * (falling + rising)
+
+
+@exact
+@no_type_check
+def _adjoint(x, y, sign, p, grid):
+    """The adjoint of framing and gradient: into the inside of ``p``; x and y have a border of two zeros."""
+    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
+    for r in range(height + 2):
+        _adjoint_row(x[r], x[r + 1], x[r + 2], y[r], y[r + 1], y[r + 2], sign, p[r])
+    for r in range(height + 2):
+        p[r, width if wrap_columns else 1] += p[r, 0]
+        p[r, 1 if wrap_columns else width] += p[r, width + 1]
+    for c in range(1, width + 1):
+        p[height if wrap_rows else 1, c] += p[0, c]
+        p[1 if wrap_rows else height, c] += p[height + 1, c]
+
+
+@exact
+@no_type_check
+def _add_inside(total, p, grid):
+    height, width = grid[0], grid[1]
+    for r in range(height):
+        into, row = total[r + 2, 2 : 2 + width], p[r + 1, 1 : 1 + width]
+        for c in range(width):
+            into[c] += row[c]
+
+
+@exact
+@no_type_check
+def products_backward(g_out, mixtures, grid, kinds, first, last, g_mixtures):
+    """The gradient by the mixtures: the fields are computed again, then each stencil is run backwards."""
+    height, width, pairs = grid[0], grid[1], g_out.shape[2]
+    one = mixtures.dtype.type(1)
+    p = np.zeros((height + 2, width + 2), mixtures.dtype)
+    field = np.zeros((5, 2, height + 2, width + 2), mixtures.dtype)
+    pulled = np.zeros((4, 2, height + 4, width + 4), mixtures.dtype)  # by f', f'', g', g''
+    mirrored = kinds == 4
+    for item in range(first, last):
+        image, pair = item // pairs, item % pairs
+        _first_and_second(mixtures[image, 0, pair], grid, p, field[0], field[1], field[4])
+        _first_and_second(mixtures[image, 1, pair], grid, p, field[2], field[3], field[4])
+        for level in range(2):
+            f, g, real = field[level], field[2 + level], g_out[image, level * (kinds // 2), pair]
+            imaginary = g_out[image, level * (kinds // 2) + mirrored, pair]
+            by_f, by_g = pulled[level], pulled[2 + level]
+            for r in range(height):
+                i, j = r * width, (r + 1) * width
+                _pull_product(
+                    f[0, r + 1, 1 : 1 + width], f[1, r + 1, 1 : 1 + width], g[0, r + 1, 1 : 1 + width],
+                    g[1, r + 1, 1 : 1 + width], real[i:j], imaginary[i:j], mirrored,
+                    by_f[0, r + 2, 2 : 2 + width], by_f[1, r + 2, 2 : 2 + width],
+                    by_g[0, r + 2, 2 : 2 + width], by_g[1, r + 2, 2 : 2 + width],
+                )  # fmt: skip
+        for which in range(2):
+            by_first, by_second = pulled[2 * which], pulled[2 * which + 1]
+            _adjoint(by_second[0], by_second[1], one, p, grid)
+            _add_inside(by_first[0], p, grid)
+            _adjoint(by_second[1], by_second[0], -one, p, grid)
+            _add_inside(by_first[1], p, grid)
+            _adjoint(by_first[0], by_first[1], one, p, grid)
+            for r in range(height):
+                _gather_dense(g_mixtures[image, which, pair, r * width : (r + 1) * width], p[r + 1, 1 : 1 + width])

@@ -22,6 +22,6 @@ class GradientProduct(Products):
     KINDS = 1
 
     def products(
-        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        return [laplacian.carre_du_champ(f, g)]
+        self, mixtures: Float[Tensor, "batch mixtures nodes"], laplacian: Laplacian
+    ) -> Float[Tensor, "batch pairs nodes"]:
+        return laplacian.carre_du_champ(*mixtures.chunk(2, dim=1))

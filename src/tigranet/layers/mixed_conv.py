@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_chebyshev, fused_chebyshev_sum
 from tigranet.layers.standardise import Standardise
 from tigranet.polynomials import chebyshev, chebyshev_sum
 
@@ -68,13 +69,27 @@ class MixedConv(nn.Module):
     ) -> Float[Tensor, "batch out_maps nodes"]:
         """The double sum alone."""
         if self.in_maps < self.out_maps:
-            t = torch.cat(list(chebyshev(y, laplacian, self.degree)), dim=1)
-            return mix(self.alpha.transpose(1, 2).flatten(1), t)
-        u = mix(self.alpha.permute(2, 0, 1).flatten(0, 1), y)
-        return chebyshev_sum(u.split(self.out_maps, dim=1), laplacian)
+            return mix(self.alpha.transpose(1, 2).flatten(1), basis(y, laplacian, self.degree))
+        return summed(mix(self.alpha.permute(2, 0, 1).flatten(0, 1), y), laplacian, self.degree)
 
     def extra_repr(self) -> str:
         return f"{self.in_maps}, {self.out_maps}, degree={self.degree}"
+
+
+@fused_chebyshev
+def basis(
+    y: Float[Tensor, "batch maps nodes"], laplacian: Laplacian, degree: int
+) -> Float[Tensor, "batch all_orders nodes"]:
+    """All :math:`T_0 y`, then all :math:`T_1 y`, and so on."""
+    return torch.cat(list(chebyshev(y, laplacian, degree)), dim=1)
+
+
+@fused_chebyshev_sum
+def summed(
+    u: Float[Tensor, "batch all_orders nodes"], laplacian: Laplacian, degree: int
+) -> Float[Tensor, "batch maps nodes"]:
+    """The sum of :math:`T_m u_m`; ``u`` is all :math:`u_0`, then all :math:`u_1`, and so on."""
+    return chebyshev_sum(u.chunk(degree + 1, dim=1), laplacian)
 
 
 def mix(
@@ -82,4 +97,4 @@ def mix(
 ) -> Float[Tensor, "batch out_maps nodes"]:
     """Linear combinations of maps, at each node alike. Under autocast a matrix product answers in half precision, in
     which no Laplacian reads."""
-    return torch.matmul(weights, y).to(y.dtype)
+    return torch.bmm(weights.expand(len(y), -1, -1), y).to(y.dtype)  # matmul would copy y

@@ -1,10 +1,12 @@
 """Oriented products: how two edges are turned against each other."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.graphs.grid import GridLaplacian, Vector
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_products
 from tigranet.layers.products import Products
 
 
@@ -25,7 +27,6 @@ class OrientedProduct(Products):
     Every product is exact under quarter turns, and under integer shifts on the torus; for other angles it is as good
     as the stencil is (:meth:`GridLaplacian.gradient`). It needs a grid: see :class:`GradientProduct` for other graphs.
 
-    >>> import torch
     >>> OrientedProduct(32, pairs=16)(torch.rand(2, 32, 20), GridLaplacian(4, 5)).shape
     torch.Size([2, 96, 20])
     """
@@ -33,35 +34,35 @@ class OrientedProduct(Products):
     KINDS = 4
 
     def products(
-        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        (f1, f2), (g1, g2) = self.gradients(f, laplacian), self.gradients(g, laplacian)
-        return [real(f1, g1), imaginary(f1, g1), real(f2, g2), imaginary(f2, g2)]
-
-    def gradients(self, f: Tensor, laplacian: Laplacian) -> tuple[Vector, Vector]:
-        """First and second order."""
+        self, mixtures: Float[Tensor, "batch mixtures nodes"], laplacian: Laplacian
+    ) -> Float[Tensor, "batch products nodes"]:
         if not isinstance(laplacian, GridLaplacian):
             cure = "use GradientProduct, GP in the notation, which needs none"
             raise TypeError(f"{self!r} needs image gradients, and {laplacian!r} has none: {cure}")
-        first = laplacian.gradient(f)
-        return first, laplacian.twist(first)
+        return oriented(mixtures, laplacian, self.KINDS)
 
 
 class MirrorProduct(OrientedProduct):
     """The real parts alone, two products a pair: they stay what they are when the image is reflected, too.
 
-    >>> import torch
     >>> MirrorProduct(32, pairs=16)(torch.rand(2, 32, 20), GridLaplacian(4, 5)).shape
     torch.Size([2, 64, 20])
     """
 
     KINDS = 2
 
-    def products(
-        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        (f1, f2), (g1, g2) = self.gradients(f, laplacian), self.gradients(g, laplacian)
-        return [real(f1, g1), real(f2, g2)]
+
+@fused_products
+def oriented(
+    mixtures: Float[Tensor, "batch mixtures nodes"], laplacian: GridLaplacian, kinds: int
+) -> Float[Tensor, "batch products nodes"]:
+    """The products of f and g, of first order and of second; behind each real part the imaginary one, if ``kinds`` is
+    4 and not 2."""
+    f, g = mixtures.chunk(2, dim=1)
+    f1, g1 = laplacian.gradient(f), laplacian.gradient(g)
+    f2, g2 = laplacian.twist(f1), laplacian.twist(g1)
+    parts = [real(f1, g1), imaginary(f1, g1), real(f2, g2), imaginary(f2, g2)]
+    return torch.cat(parts if kinds == 4 else parts[::2], dim=1)
 
 
 def real(a: Vector, b: Vector) -> Float[Tensor, "*batch nodes"]:

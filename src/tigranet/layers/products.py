@@ -1,7 +1,6 @@
 """Products of learned mixtures of maps: what the layers of products have in common."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -38,9 +37,9 @@ class Products(nn.Module):
 
     @abstractmethod
     def products(
-        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> Sequence[Float[Tensor, "batch pairs nodes"]]:
-        """The products of each pair, kind after kind."""
+        self, mixtures: Float[Tensor, "batch mixtures nodes"], laplacian: Laplacian
+    ) -> Float[Tensor, "batch products nodes"]:
+        """The products of f and g, which come one after the other; kind after kind."""
 
     def forward(
         self,
@@ -50,8 +49,7 @@ class Products(nn.Module):
     ) -> Float[Tensor, "batch out_maps nodes"]:
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
-        f, g = mix(self.mixtures, y).chunk(2, dim=1)
-        products = self.standardise(torch.cat(list(self.products(f, g, laplacian)), dim=1))
+        products = self.standardise(self.products(mix(self.mixtures, y), laplacian))
         z = torch.cat((y, products), dim=1)
         return z if omega is None else z * omega
 

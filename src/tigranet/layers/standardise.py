@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.distributed import moments
+from tigranet.distributed import moments, spread_out
 
 
 class Standardise(nn.Module):
@@ -36,18 +36,26 @@ class Standardise(nn.Module):
         self.register_buffer("batches", torch.tensor(0))
 
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
+        if self.training and phi.ndim == 3 and phi.numel() > len(self.mean) and not spread_out():
+            # the same in one operation, with its gradient in another
+            phi, mean, scale = torch.native_batch_norm(phi, None, None, None, None, True, 0.0, self.eps)
+            self._remember(mean, scale.pow(-2) - self.eps)
+            return phi
         mean, variance = self.mean, self.variance
         if self.training:
             own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
             if count > 1:
                 variance, mean = own_variance, own_mean
-                with torch.no_grad():
-                    self.batches += 1
-                    rate = (1 / self.batches).clamp(min=self.momentum).to(phi.dtype)
-                    self.mean.lerp_(mean, rate)
-                    self.variance.lerp_(variance, rate)
+                self._remember(mean, variance)
         each = (-1, *[1] * (phi.ndim - 2))  # one number a map, for all its nodes
         return (phi - mean.reshape(each)) * (variance + self.eps).rsqrt().reshape(each)
+
+    @torch.no_grad()
+    def _remember(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
+        self.batches += 1
+        rate = (1 / self.batches).clamp(min=self.momentum).to(mean.dtype)
+        self.mean.lerp_(mean, rate)
+        self.variance.lerp_(variance, rate)
 
     def extra_repr(self) -> str:
         return f"{self.num_statistics}"
