@@ -323,6 +323,18 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
     assert code in (0, None), err
 
 
+def test_a_table_is_written_of_what_is_there(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("tigranet.experiments.reproduce._measure", lambda *_: pytest.fail("measured"))
+    command = ("reproduce", "all", "--render-only", "-o", str(tmp_path))
+    code, out, err = tigranet(monkeypatch, capsys, *command)
+    assert code in (0, None), err
+    assert out.count("# ") == 4
+    assert "not measured" in out
+    assert sorted(path.name for path in tmp_path.glob("*.md")) == [
+        "ablation.md", "table2.md", "table3.md", "table4.md",
+    ]  # fmt: skip
+
+
 def test_the_choices_of_the_command_are_those_of_training():
     """They are written twice, because training is slow to load."""
     assert (cli.Schedule, cli.Keep) == (recipe.Schedule, recipe.Keep)

@@ -345,16 +345,25 @@ def figures(
 
 @app.command(epilog="Example: tigranet reproduce table2 --quick")
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table2, table3, table4 or all.")],
+    table: Annotated[str, typer.Argument(help="table2, table3, table4, ablation or all.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
     seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="Only these; may be repeated.", show_default="all")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method or row; may be repeated.", show_default="all")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Cut the training short.", show_default="as usual")] = None,
+    render_only: Annotated[
+        bool, typer.Option("--render-only", help="Measure nothing; write the table of what is there.")
+    ] = False,
     data_dir: DataDir = None,
     debug: Debug = False,
 ) -> None:
-    """Measure a table of the paper and set it beside the paper's. What was measured already is kept."""
+    """Measure a table of the paper and set it beside the paper's. What was measured already is kept.
+
+    Every run is a line of a .jsonl file in the results and a row of a .csv; the table is a .md. Several of these
+    commands may add to the same files at once, each with seeds or methods of its own.
+    """
     from tigranet.experiments import reproduce as of_paper
     from tigranet.experiments.tables import TABLES
 
@@ -369,6 +378,8 @@ def reproduce(
                 epochs=epochs,
                 data_dir=data_dir,
                 methods=method or (),
+                measure=not render_only,
+                command=shlex.join(["tigranet", *sys.argv[1:]]),
                 console=console,
             )
         )

@@ -1,12 +1,15 @@
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 import torch
 
 from tigranet.data import DataSet, Labelled
 from tigranet.experiments import reproduce as module
-from tigranet.experiments.reproduce import as_markdown, build, reproduce
-from tigranet.experiments.tables import TABLES, Row
+from tigranet.experiments.records import add_record, records
+from tigranet.experiments.reproduce import build, reproduce
+from tigranet.experiments.tables import TABLES
 
 
 @pytest.fixture
@@ -32,12 +35,17 @@ def test_a_table_is_measured_row_by_row_and_set_beside_the_papers(small, tmp_pat
     text = reproduce("table2", tmp_path, quick=True, epochs=1, methods=METHODS)
     lines = [json.loads(line) for line in (tmp_path / "table2-quick.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == [
-        "ConvNet (trained on turned images)", "ConvNet", "TIGraNet", "TIGraNet (no jitter)",
+        "ConvNet (trained on turned images)", "ConvNet", "TIGraNet", "TIGraNet (no jitter)", "ConvNet (global average)",
     ]  # fmt: skip
-    assert [line["recipe"]["turned"] for line in lines] == [True, False, False, False]
+    assert [line["recipe"]["turned"] for line in lines] == [True, False, False, False, False]
     assert lines[3]["recipe"]["jitter"] == 0
-    assert {"versions", "machine", "seconds", "moved", "nearest", "test"} <= set(lines[0])
+    assert {"versions", "machine", "seconds", "moved", "nearest", "test", "drop", "command"} <= set(lines[0])
+    assert lines[0]["moved"]["draws"] == 10
+    assert list(lines[0]["robustness"]) == [
+        "turned by 90 degrees", "rotated", "rotated, pixels not interpolated", "shifted by up to 3 pixels",
+    ]  # fmt: skip
     assert (tmp_path / "table2-quick.md").read_text() == text
+    assert len((tmp_path / "table2-quick.csv").read_text().splitlines()) == 6
     (ours,) = (line for line in text.splitlines() if "| TIGraNet |" in line)
     assert f"{lines[2]['moved']['mean']:.1f} | 94 ± 0.42" in ours
 
@@ -47,7 +55,7 @@ def test_what_was_measured_is_not_measured_again(small, tmp_path, monkeypatch):
     whole = (tmp_path / "table2.jsonl").read_text()
     (tmp_path / "table2.jsonl").write_text("".join(whole.splitlines(keepends=True)[:2]))  # broken off
     assert reproduce("table2", tmp_path, seeds=[0], epochs=1, methods=METHODS).count("|") == first.count("|")
-    assert len((tmp_path / "table2.jsonl").read_text().splitlines()) == 4
+    assert len((tmp_path / "table2.jsonl").read_text().splitlines()) == 5
     monkeypatch.setattr(module, "_measure", lambda *_: pytest.fail("measured again"))
     reproduce("table2", tmp_path, seeds=[0], epochs=1, methods=METHODS)
 
@@ -58,20 +66,52 @@ def test_a_quick_run_takes_the_small_sets_by_their_own_names(small, tmp_path):
     assert "| mnist-rot-mini | ConvNet |" in text
 
 
-def test_a_network_that_fits_itself_is_measured_like_the_others(small, tmp_path):
+def test_a_network_that_fits_itself_is_measured_like_the_others(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["tigranet.evaluation.accuracy"], "ENOUGH", 20)  # one draw
     text = reproduce("table4", tmp_path, seeds=[0], methods=["DeepScat"])
-    (line,) = (json.loads(line) for line in (tmp_path / "table4.jsonl").read_text().splitlines())
+    line, objects = (json.loads(line) for line in (tmp_path / "table4.jsonl").read_text().splitlines())
+    assert (line["data"], objects["data"]) == ("eth80", "eth80-objects")
     assert f"| eth80 | DeepScat | {line['test']:.1f} | 87.3 |" in text
     assert line["train"] > 90
 
 
-def test_the_mean_and_deviation_are_over_seeds():
-    table = TABLES["table4"]
-    row = Row("TIGraNet", "eth80", "paper", ("95.1",))
-    lines = [{"row": row.name, "data": "eth80", "seed": seed, "test": 90.0 + seed, "parameters": 7} for seed in (0, 2)]
-    text = as_markdown(table, [row, Row("HarmNet", "eth80", "paper", ("94.0",))], lines)
-    assert "| eth80 | TIGraNet | 91.0 ± 1.4 | 95.1 | 7 | 2 |" in text
-    assert "| eth80 | HarmNet | not measured | 94.0 | - | 0 |" in text
+def test_several_share_the_work_and_the_table_shows_all_of_it(small, tmp_path):
+    for seed, method in ((0, "ConvNet"), (1, "ConvNet"), (0, "TIGraNet (no jitter)")):
+        reproduce("table2", tmp_path, seeds=[seed], epochs=1, methods=[method], command=f"of {seed}")
+    text = reproduce("table2", tmp_path, epochs=1, measure=False)
+    lines = {line.split("|")[2].strip(): line.split("|")[-2].strip() for line in text.splitlines() if "mnist" in line}
+    assert lines["ConvNet"] == "2"
+    assert lines["TIGraNet (no jitter)"] == "1"
+    assert lines["STN"] == "0"
+    commands = [json.loads(line)["command"] for line in (tmp_path / "table2.jsonl").read_text().splitlines()]
+    assert set(commands) == {"of 0", "of 1"}
+
+
+def test_what_another_process_has_measured_meanwhile_is_left_out(small, tmp_path, monkeypatch):
+    whole = module._measure
+    others = iter([True])
+
+    def measure(row, *more):
+        measured = whole(row, *more)
+        if next(others, False):  # while the first row is measured, somebody adds the second
+            second = [each for each in TABLES["table2"].rows if each.method == "TIGraNet"][1]
+            add_record(tmp_path / "table2.jsonl", whole(second, *more))
+        return measured
+
+    monkeypatch.setattr(module, "_measure", measure)
+    reproduce("table2", tmp_path, seeds=[0], epochs=1, methods=["TIGraNet"])
+    rows = [record["row"] for record in records(tmp_path / "table2.jsonl")]
+    assert sorted(rows) == ["TIGraNet", "TIGraNet (no jitter)"]
+
+
+def test_a_row_whose_recipe_was_changed_is_measured_again(small, tmp_path, monkeypatch):
+    reproduce("table2", tmp_path, seeds=[0], epochs=1, methods=["STN"])
+    rows = tuple(replace(row, recipe=row.recipe | {"learning_rate": 0.1}) for row in TABLES["table2"].rows)
+    monkeypatch.setitem(TABLES, "table2", replace(TABLES["table2"], rows=rows))
+    text = reproduce("table2", tmp_path, seeds=[0], epochs=1, methods=["STN"])
+    rates = [record["recipe"]["learning_rate"] for record in records(tmp_path / "table2.jsonl")]
+    assert rates == [0.01, 0.01, 0.1, 0.1]
+    assert text.count(" | 1 |") == 2  # and it is the new one that is printed
 
 
 def test_the_figures_of_the_paper_are_those_it_prints():
@@ -79,6 +119,7 @@ def test_the_figures_of_the_paper_are_those_it_prints():
         "table2": ["99 94 78 ± 2.1", "100 97 93 ± 0.97", "100 100 55 ± 5", "100 98 50 ± 5", "98 97 94 ± 0.42"],
         "table3": ["44.3", "44.5", "83.8", "43.5", "67.1", "79.6"],
         "table4": ["45.1", "80.1", "87.3", "94.0", "95.1"],
+        "ablation": [],
     }
     for name, table in TABLES.items():
         assert [" ".join(row.reported) for row in table.rows if row.reported] == printed[name]
@@ -94,6 +135,33 @@ def test_networks_are_built_for_the_images(small):
                 assert net.eval()(torch.rand(2, 1, 28, 28)).shape == (2, 3)
 
 
-def test_another_table_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="there is no 'table1': there are table2, table3, table4"):
-        reproduce("table1", tmp_path)
+def test_an_ablation_changes_one_thing_a_row():
+    rows = TABLES["ablation"].rows
+    for data in ("mnist-rot", "mnist-012"):
+        usual, *others, papers = (row for row in rows if row.data == data)
+        assert (usual.options, usual.recipe, usual.without) == ({}, {}, ())
+        for row in others:
+            changed = [row.architecture != usual.architecture, *row.options, *row.recipe, *row.without]
+            assert len(list(filter(None, changed))) == 1, row
+        assert papers.options == {"init": "paper", "ties": "strict"}
+
+
+def test_a_part_is_left_out(small):
+    data = module._data("mnist-012", 0, None)
+    (row,) = (row for row in TABLES["ablation"].rows if row.without and row.data == "mnist-012")
+    net = build(row, data)
+    assert isinstance(net.standardise, torch.nn.Identity)
+    images = torch.rand(2, 1, 28, 28)
+    assert torch.equal(net(images), net.classifier(net.features(images)))
+
+
+@pytest.mark.parametrize(
+    ("name", "methods", "message"),
+    [
+        ("table1", [], "there is no 'table1': there are table2, table3, table4, ablation"),
+        ("table2", ["ResNet"], "no row is called ResNet: there are ConvNet, "),
+    ],
+)
+def test_another_table_or_method_is_refused(tmp_path, name, methods, message):
+    with pytest.raises(ValueError, match=message):
+        reproduce(name, tmp_path, methods=methods)

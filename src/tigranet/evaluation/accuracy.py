@@ -10,6 +10,8 @@ from tigranet.data.transforms import Interpolation, Isometry
 
 ENOUGH = 1000
 """Moved images are drawn anew until there are as many as this, at most ten times."""
+AT_ONCE = {"cpu": 256, "elsewhere": 2048}
+"""Images a batch: few where a cache is to hold them, many where each batch costs a launch."""
 
 
 class Accuracy(NamedTuple):
@@ -23,14 +25,20 @@ class Accuracy(NamedTuple):
         return f"{self.mean:.1f} ± {self.std:.1f}" if self.draws > 1 else f"{self.mean:.1f}"
 
 
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module is."""
+    return next((tensor.device for tensor in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+
+
 @torch.inference_mode()
-def predict(module: nn.Module, images: Tensor, batch_size: int = 256) -> Tensor:
+def predict(module: nn.Module, images: Tensor, batch_size: int | None = None) -> Tensor:
     """The class of each image, computed where the module is, in evaluation mode."""
-    device = next((parameter.device for parameter in module.parameters()), images.device)
+    device = device_of(module)
     training = module.training
     try:
         module.eval()
-        return torch.cat([module(batch.to(device)).argmax(1) for batch in images.split(batch_size)]).cpu()
+        size = batch_size or AT_ONCE["cpu" if device.type == "cpu" else "elsewhere"]
+        return torch.cat([module(batch.to(device)).argmax(1) for batch in images.split(size)]).cpu()
     finally:
         module.train(training)
 
@@ -45,9 +53,10 @@ def moved_accuracy(
 ) -> Accuracy:
     """The accuracy with every image moved by itself, over draws by ``seed``."""
     generator = torch.Generator().manual_seed(seed)
-    draws = 1 if moved == Isometry() else min(10, -(-ENOUGH // len(data.labels)))
+    draws = min(10, -(-ENOUGH // len(data.labels))) if moved.turned or moved.shifted else 1
+    images = data.images.to(device_of(module))  # they are moved there as well
     seen = torch.tensor(
-        [accuracy(module, data._replace(images=moved(data.images, generator, interpolation))) for _ in range(draws)],
+        [accuracy(module, data._replace(images=moved(images, generator, interpolation))) for _ in range(draws)],
         dtype=torch.float64,
     )
     return Accuracy(float(seen.mean()), float(seen.std(correction=0)), draws)

@@ -4,12 +4,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.labelled import DataSet
 from tigranet.data.transforms import Isometry
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.model import TIGraNet
+
+QUARTER, NEAREST = "turned by 90 degrees", "rotated, pixels not interpolated"
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,22 @@ def check_fits(net: TIGraNet | ConvNet, data: DataSet) -> None:
 
 
 def measure(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:
-    """``net`` on the test images of ``data``: upright; turned by 90 degrees, which changes nothing; rotated with and
-    without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
+    """:func:`robustness` of a network that is first checked to fit ``data``."""
     check_fits(net, data)
+    return robustness(net, data, seed)
+
+
+def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
+    """Any network on the test images of ``data``: upright; turned by 90 degrees, which changes no pixel; rotated with
+    and without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
     outside = data.moved.outside
     rotated = Isometry(turned=True, outside=outside)
     shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8), outside=outside)
     quarter = data.test._replace(images=torch.rot90(data.test.images, 1, (2, 3)))
     moved = {
-        "turned by 90 degrees": Accuracy(accuracy(net, quarter), 0.0, 1),
-        "rotated": moved_accuracy(net, data.test, rotated, seed),
-        "rotated, pixels not interpolated": moved_accuracy(net, data.test, rotated, seed, "nearest"),
-        str(shifted): moved_accuracy(net, data.test, shifted, seed),
+        QUARTER: Accuracy(accuracy(module, quarter), 0.0, 1),
+        str(rotated): moved_accuracy(module, data.test, rotated, seed),
+        NEAREST: moved_accuracy(module, data.test, rotated, seed, "nearest"),
+        str(shifted): moved_accuracy(module, data.test, shifted, seed),
     }
-    return Robustness(data.name, len(data.test.labels), accuracy(net, data.test), moved)
+    return Robustness(data.name, len(data.test.labels), accuracy(module, data.test), moved)

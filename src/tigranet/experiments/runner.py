@@ -11,8 +11,10 @@ from torch import Tensor, nn
 
 from tigranet.architecture import Architecture
 from tigranet.data.labelled import DataSet
+from tigranet.data.transforms import Isometry
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.evaluation.provenance import machine, versions
+from tigranet.evaluation.robustness import NEAREST, Robustness, robustness
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
@@ -42,10 +44,22 @@ class Measured:
     """What was done to the test images of ``moved``, with bilinear interpolation, and ``nearest``, without."""
     moved: Accuracy
     nearest: Accuracy
+    robustness: Robustness
+    """Turned and shifted, whatever the test of the data set is."""
+
+    @property
+    def drop(self) -> float:
+        """How many points are lost when the test images are moved."""
+        return self.test - self.moved.mean
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with what they were measured by."""
-        accuracies = {"moved": self.moved._asdict(), "nearest": self.nearest._asdict()}
+        accuracies = {
+            "moved": self.moved._asdict(),
+            "nearest": self.nearest._asdict(),
+            "drop": self.drop,
+            "robustness": self.robustness.to_json()["moved"],
+        }
         return asdict(self) | accuracies | {"versions": versions(), "machine": machine()}
 
 
@@ -87,7 +101,7 @@ def train_and_measure(
     console: Console | None = None,
     *,
     boundary: str = "-",
-    **how: Any,
+    **fitting: Any,
 ) -> Measured:
     """Train any network on ``data`` by ``recipe``, and measure it. One with a ``fit`` of its own is fitted by it."""
     start = perf_counter()
@@ -97,9 +111,19 @@ def train_and_measure(
             module.to("cuda" if torch.cuda.is_available() else "cpu")
             module.fit(data.train.images, data.train.labels)
     else:
-        fit(module, data.train, validation, recipe, console, **how)
+        fit(module, data.train, validation, recipe, console, **fitting)
     seconds = perf_counter() - start
     with console.status("measuring") if console else nullcontext():
+        found = robustness(module, data, recipe.seed)
+        how = str(data.moved)
+        known = found.moved | {str(Isometry()): Accuracy(found.upright, 0.0, 1)}
+        moved = known.get(how) or moved_accuracy(module, data.test, data.moved, recipe.seed)
+        if not data.moved.turned:
+            nearest = moved  # shifts are by whole pixels
+        elif data.moved.shifted:
+            nearest = moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest")
+        else:
+            nearest = found.moved[NEAREST]
         return Measured(
             data=data.name,
             architecture=architecture,
@@ -109,10 +133,11 @@ def train_and_measure(
             seconds=round(seconds, 1),
             train=accuracy(module, data.train),
             validation=None if validation is None else accuracy(module, validation),
-            test=accuracy(module, data.test),
-            how=str(data.moved),
-            moved=moved_accuracy(module, data.test, data.moved, recipe.seed),
-            nearest=moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest"),
+            test=found.upright,
+            how=how,
+            moved=moved,
+            nearest=nearest,
+            robustness=found,
         )
 
 

@@ -61,6 +61,7 @@ def fit(
     ):
         warnings.filterwarnings("ignore", ".*have no `val_dataloader`.*")  # as was asked for
         warnings.filterwarnings("ignore", ".*LeafSpec.*")  # Lightning's own, with the newest PyTorch
+        warnings.filterwarnings("ignore", ".*GPU available but not used.*")  # as was asked for, too
         warnings.filterwarnings("ignore", ".*srun.*")  # whoever has a queue need not use it
         where = Path(kept)
         where.mkdir(parents=True, exist_ok=True)

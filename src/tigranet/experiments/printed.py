@@ -1,0 +1,119 @@
+"""A table as it is printed: means over the seeds beside the paper's figures, and every run by itself."""
+
+import csv
+import io
+from collections.abc import Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from tigranet.evaluation.robustness import NEAREST, QUARTER
+from tigranet.experiments.records import Record
+from tigranet.experiments.tables import Column, Row, TableOf
+
+MINI = {"mnist-rot": "mnist-rot-mini", "mnist-trans": "mnist-trans-mini"}
+"""What a quick run takes instead."""
+
+TOLD: dict[Column, str] = {
+    "train": "training",
+    "validation": "validation",
+    "test": "upright test",
+    "moved": "moved test",
+    "nearest": "same, not interpolated",
+    "rotated": "rotated test",
+    "drop": "drop",
+}
+
+
+def value(record: Record, column: Column) -> float | None:
+    """What a run has in a column, in per cent; None if it was not measured."""
+    match column:
+        case "moved" | "nearest":
+            return record[column]["mean"]
+        case "rotated":
+            return record.get("robustness", {}).get("rotated", {}).get("mean")
+        case "drop":
+            return record["test"] - record["moved"]["mean"]
+    return record[column]
+
+
+def of_row(row: Row, records: Sequence[Record], epochs: int | None = None) -> list[Record]:
+    """The runs of a row, measured as it is now, with the epochs that were given instead of its own, if any were."""
+    recipe = row.recipe if epochs is None else {name: x for name, x in row.recipe.items() if name != "epochs"}
+    return [
+        record
+        for record in records
+        if (record["row"], record["architecture"], record["epochs given"]) == (row.name, row.architecture, epochs)
+        and record["data"] in (row.data, MINI.get(row.data))
+        and all(record["recipe"][name] == wanted for name, wanted in recipe.items())
+    ]
+
+
+def as_markdown(table: TableOf, records: Sequence[Record], epochs: int | None = None) -> str:
+    """The table: mean and standard deviation over the seeds, beside what the paper prints."""
+    head = [f"{TOLD[column]} | paper" for column in table.columns] + [TOLD[column] for column in table.also]
+    titles = ["data", "method", *head, "parameters", "seeds"]
+    width = 4 + 2 * len(table.columns) + len(table.also)
+    out = [f"# {table.title}", "", f"| {' | '.join(titles)} |", "| --- " * width + "|"]
+    for row in table.rows:
+        runs = of_row(row, records, epochs)
+        cells = []
+        for number, column in enumerate((*table.columns, *table.also)):
+            values = [seen for run in runs if (seen := value(run, column)) is not None]
+            spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
+            cells.append(f"{mean(values):.1f}{spread}" if values else "not measured")
+            if number < len(table.columns):
+                cells.append(row.reported[number] if number < len(row.reported) else "-")
+        data = runs[0]["data"] if runs else row.data
+        parameters = f"{runs[0]['parameters']:,}" if runs else "-"
+        out.append(f"| {data} | {row.name} | {' | '.join(cells)} | {parameters} | {len(runs)} |")
+    out += ["", "Mean and standard deviation over the seeds."]
+    if "moved" in table.columns:
+        out += ["Moved: rotated, or shifted for MNIST-trans; 'drop' is what is lost against upright."]
+    if any(row.reported and "±" in row.reported[-1] for row in table.rows):
+        out += ["The paper's deviation is over ten draws of its test set."]
+    return "\n".join([*out, ""])
+
+
+def as_csv(name: str, table: TableOf, records: Sequence[Record], epochs: int | None = None) -> str:
+    """Every run of the table in a row of its own, with what it was measured by."""
+    file = io.StringIO()
+    rows = [_plain(name, run) for row in table.rows for run in of_row(row, records, epochs)]
+    if rows:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return file.getvalue()
+
+
+def _plain(name: str, run: Record) -> dict[str, Any]:
+    moved = run.get("robustness", {})
+    shifted = next((seen["mean"] for how, seen in moved.items() if how.startswith("shifted")), None)
+    of_recipe = ("epochs", "batch_size", "learning_rate", "schedule", "jitter", "turned")
+    plain = {
+        "table": name,
+        "data": run["data"],
+        "method": run["row"],
+        "architecture": run["architecture"],
+        "parameters": run["parameters"],
+        "seed": run["seed"],
+        "train": run["train"],
+        "validation": run["validation"],
+        "upright": run["test"],
+        "how moved": run["how"],
+        "moved": run["moved"]["mean"],
+        "moved std": run["moved"]["std"],
+        "draws": run["moved"]["draws"],
+        "moved, nearest": run["nearest"]["mean"],
+        "drop": value(run, "drop"),
+        "turned by 90 degrees": moved.get(QUARTER, {}).get("mean"),
+        "rotated": moved.get("rotated", {}).get("mean"),
+        "rotated, nearest": moved.get(NEAREST, {}).get("mean"),
+        "shifted": shifted,
+        **{what: run["recipe"][what] for what in of_recipe},
+        "seconds": run["seconds"],
+        "gpu": run["machine"]["gpu"],
+        "cpu": run["machine"]["cpu"],
+        **run["versions"],
+        "command": run.get("command", ""),
+    }
+    return {what: round(x, 4) if isinstance(x, float) else x for what, x in plain.items()}
