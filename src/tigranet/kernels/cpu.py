@@ -593,7 +593,7 @@ def chebyshev(y, s, grid, diagonal, degree, first, last, out):
     nothing = np.zeros(size, y.dtype)
     for item in range(first, last):
         of_image = out[item // maps]
-        _gather_dense(of_image[0, item % maps], y[item])
+        _copy(of_image[0, item % maps], y[item])
         if degree:
             _load(y[item], y[item], False, s, grid, nothing, t[0], p[0])
         for k in range(1, degree + 1):
@@ -619,7 +619,7 @@ def chebyshev_sum(u, s, grid, diagonal, degree, first, last, out):
     for item in range(first, last):
         of_image = u[item // maps]
         if not degree:
-            _gather_dense(out[item], of_image[0, item % maps])
+            _copy(out[item], of_image[0, item % maps])
             continue
         top = of_image[degree, item % maps]
         _load(top, top, False, s, grid, nothing, b[degree % 3], p[degree % 2])
@@ -636,7 +636,7 @@ def chebyshev_sum(u, s, grid, diagonal, degree, first, last, out):
 
 @exact
 @no_type_check
-def _gather_dense(out, row):
+def _copy(out, row):
     for i in range(len(out)):
         out[i] = row[i]
 
@@ -650,12 +650,89 @@ def _less(a, b):
 
 
 # oriented products
+#
+# Fields lie in a flat layout with a border of two: one loop over rows and border alike vectorises whatever the width is,
+# and what it leaves in the border is put right after it.
+
+
+@exact
+@no_type_check
+def _inside(grid, ring):
+    """Of the flat layout with a border of two: the stride, and the first and last node of the image and ``ring`` more
+    on each side."""
+    height, width = grid[0], grid[1]
+    stride = width + 4
+    return stride, (2 - ring) * (stride + 1), (height + 1 + ring) * stride + 2 + width + ring
+
+
+@exact
+@no_type_check
+def _framed(p, image, grid):
+    """An image into the flat layout; the border stays what it is."""
+    height, width = grid[0], grid[1]
+    for r in range(height):
+        at = (r + 2) * (width + 4) + 2
+        _copy(p[at : at + width], image[r * width : (r + 1) * width])
+
+
+@exact
+@no_type_check
+def _unframed(image, p, grid):
+    height, width = grid[0], grid[1]
+    for r in range(height):
+        at = (r + 2) * (width + 4) + 2
+        _copy(image[r * width : (r + 1) * width], p[at : at + width])
+
+
+@exact
+@no_type_check
+def _surround(p, grid):
+    """The inner ring of the border: the nearest pixel, or on the torus what is across."""
+    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
+    image = p.reshape(height + 4, width + 4)
+    _copy(image[1, 2 : 2 + width], image[height + 1 if wrap_rows else 2, 2 : 2 + width])
+    _copy(image[height + 2, 2 : 2 + width], image[2 if wrap_rows else height + 1, 2 : 2 + width])
+    left, right = (width + 1, 2) if wrap_columns else (2, width + 1)
+    for r in range(1, height + 3):
+        image[r, 1] = image[r, left]
+        image[r, width + 2] = image[r, right]
+
+
+@exact
+@no_type_check
+def _bare(p, grid):
+    """Nothing in the border beside the rows; above and below nothing is ever written."""
+    height, width = grid[0], grid[1]
+    image = p.reshape(height + 4, width + 4)
+    for r in range(2, height + 2):
+        image[r, 0] = image[r, 1] = image[r, width + 2] = image[r, width + 3] = 0
+
+
+@exact
+@no_type_check
+def _fold(p, grid):
+    """The adjoint of :func:`_surround`."""
+    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
+    image = p.reshape(height + 4, width + 4)
+    left, right = (width + 1, 2) if wrap_columns else (2, width + 1)
+    for r in range(1, height + 3):
+        image[r, left] += image[r, 1]
+        image[r, right] += image[r, width + 2]
+    _plus(image[height + 1 if wrap_rows else 2], image[1])
+    _plus(image[2 if wrap_rows else height + 1], image[height + 2])
+
+
+@exact
+@no_type_check
+def _plus(total, more):
+    for i in range(len(total)):
+        total[i] += more[i]
 
 
 @exact
 @no_type_check
 def _slope(above, here, below, x, y):
-    """The gradient along one row; the three rows are one pixel longer on each side."""
+    """The gradient; the three rows start one to the left of the first node."""
     a, b = x.dtype.type(10 / 32), x.dtype.type(3 / 32)
     for c in range(len(x)):
         falling, rising = below[c + 2] - above[c], above[c + 2] - below[c]
@@ -665,114 +742,80 @@ def _slope(above, here, below, x, y):
 
 @exact
 @no_type_check
-def _gradient(p, x, y):
-    """The gradient of an image with a border, into the inside of two."""
-    height, width = p.shape[0] - 2, p.shape[1] - 2
-    for r in range(height):
-        _slope(p[r], p[r + 1], p[r + 2], x[r + 1, 1 : 1 + width], y[r + 1, 1 : 1 + width])
-
-
-@exact
-@no_type_check
-def _surround(p, grid):
-    """The border: the nearest pixel, or on the torus what is across."""
-    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
-    for c in range(1, width + 1):
-        p[0, c] = p[height if wrap_rows else 1, c]
-        p[height + 1, c] = p[1 if wrap_rows else height, c]
-    for r in range(height + 2):
-        p[r, 0] = p[r, width if wrap_columns else 1]
-        p[r, width + 1] = p[r, 1 if wrap_columns else width]
-
-
-@exact
-@no_type_check
-def _framed(p, image, grid):
-    """An image into the inside of one with a border, and the border."""
-    height, width = grid[0], grid[1]
-    for r in range(height):
-        _gather_dense(p[r + 1, 1 : 1 + width], image[r * width : (r + 1) * width])
-    _surround(p, grid)
+def _slopes(p, x, y, grid):
+    stride, lo, hi = _inside(grid, 0)
+    above, below = p[lo - stride - 1 : hi - stride + 1], p[lo + stride - 1 : hi + stride + 1]
+    _slope(above, p[lo - 1 : hi + 1], below, x[lo:hi], y[lo:hi])
 
 
 @exact
 @no_type_check
 def _second(x_x, x_y, y_x, y_y):
     """From the gradients of the two parts of a gradient: x_x = f_xx - f_yy and x_y = f_xy + f_yx."""
-    for r in range(x_x.shape[0]):
-        a, b, c, d = x_x[r], x_y[r], y_x[r], y_y[r]
-        for i in range(len(a)):
-            a[i] = a[i] - d[i]
-            b[i] = b[i] + c[i]
+    for i in range(len(x_x)):
+        x_x[i] = x_x[i] - y_y[i]
+        x_y[i] = x_y[i] + y_x[i]
 
 
 @exact
 @no_type_check
 def _first_and_second(image, grid, p, first, second, spare):
-    """``first`` = the gradient, with a border; ``second`` = its twist."""
+    """``first`` = the gradient; ``second`` = its twist."""
+    _, lo, hi = _inside(grid, 0)
     _framed(p, image, grid)
-    _gradient(p, first[0], first[1])
+    _surround(p, grid)
+    _slopes(p, first[0], first[1], grid)
     _surround(first[0], grid)
     _surround(first[1], grid)
-    _gradient(first[0], second[0], second[1])
-    _gradient(first[1], spare[0], spare[1])
-    _second(second[0], second[1], spare[0], spare[1])
+    _slopes(first[0], second[0], second[1], grid)
+    _slopes(first[1], spare[0], spare[1], grid)
+    _second(second[0, lo:hi], second[1, lo:hi], spare[0, lo:hi], spare[1, lo:hi])
 
 
 @exact
 @no_type_check
-def _product(fx, fy, gx, gy, real, imaginary, mirrored):
+def _product(fx, fy, gx, gy, real, imaginary):
     for i in range(len(real)):
         real[i] = fx[i] * gx[i] + fy[i] * gy[i]
-    if mirrored:
-        for i in range(len(real)):
-            imaginary[i] = fy[i] * gx[i] - fx[i] * gy[i]
+        imaginary[i] = fy[i] * gx[i] - fx[i] * gy[i]
 
 
 @exact
 @no_type_check
 def products(mixtures, grid, kinds, first, last, out):
-    """Products of first and second order of pair ``first`` to ``last``; ``mixtures`` is (batch, 2, pairs, nodes) and
-    ``out`` (batch, kinds, pairs, nodes): the real parts, and behind each the imaginary one if there are four."""
-    height, width, pairs = grid[0], grid[1], out.shape[2]
-    p = np.zeros((height + 2, width + 2), mixtures.dtype)
-    field = np.zeros((5, 2, height + 2, width + 2), mixtures.dtype)
-    mirrored = kinds == 4
+    """Products of first and second order of the pairs ``first`` to ``last``; ``mixtures`` is (batch, 2, pairs, nodes)
+    and ``out`` (batch, kinds, pairs, nodes): the real parts, and behind each the imaginary one if there are four."""
+    stride, lo, hi = _inside(grid, 0)
+    size, pairs, each = (grid[0] + 4) * stride, out.shape[2], kinds // 2
+    p = np.zeros(size, mixtures.dtype)
+    field = np.zeros((5, 2, size), mixtures.dtype)
+    found = np.zeros((2, size), mixtures.dtype)
     for item in range(first, last):
         image, pair = item // pairs, item % pairs
-        _first_and_second(mixtures[image, 0, pair], grid, p, field[0], field[1], field[4])
-        _first_and_second(mixtures[image, 1, pair], grid, p, field[2], field[3], field[4])
+        for which in range(2):
+            _first_and_second(mixtures[image, which, pair], grid, p, field[2 * which], field[2 * which + 1], field[4])
         for level in range(2):
-            f, g, real = field[level], field[2 + level], out[image, level * (kinds // 2), pair]
-            imaginary = out[image, level * (kinds // 2) + mirrored, pair]
-            for r in range(height):
-                i, j = r * width, (r + 1) * width
-                _product(
-                    f[0, r + 1, 1 : 1 + width], f[1, r + 1, 1 : 1 + width], g[0, r + 1, 1 : 1 + width],
-                    g[1, r + 1, 1 : 1 + width], real[i:j], imaginary[i:j], mirrored,
-                )  # fmt: skip
+            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
+            _product(f[0], f[1], g[0], g[1], found[0, lo:hi], found[1, lo:hi])
+            for part in range(each):
+                _unframed(out[image, level * each + part, pair], found[part], grid)
 
 
 @exact
 @no_type_check
-def _pull_product(fx, fy, gx, gy, real, imaginary, mirrored, d_fx, d_fy, d_gx, d_gy):
+def _pull_product(fx, fy, gx, gy, real, imaginary, d_fx, d_fy, d_gx, d_gy):
     """Gradients by f and g, given those by the products."""
-    if mirrored:
-        for i in range(len(real)):
-            d_fx[i] = real[i] * gx[i] - imaginary[i] * gy[i]
-            d_fy[i] = real[i] * gy[i] + imaginary[i] * gx[i]
-            d_gx[i] = real[i] * fx[i] + imaginary[i] * fy[i]
-            d_gy[i] = real[i] * fy[i] - imaginary[i] * fx[i]
-    else:
-        for i in range(len(real)):
-            d_fx[i], d_fy[i] = real[i] * gx[i], real[i] * gy[i]
-            d_gx[i], d_gy[i] = real[i] * fx[i], real[i] * fy[i]
+    for i in range(len(real)):
+        d_fx[i] = real[i] * gx[i] - imaginary[i] * gy[i]
+        d_fy[i] = real[i] * gy[i] + imaginary[i] * gx[i]
+        d_gx[i] = real[i] * fx[i] + imaginary[i] * fy[i]
+        d_gy[i] = real[i] * fy[i] - imaginary[i] * fx[i]
 
 
 @exact
 @no_type_check
-def _adjoint_row(xa, xh, xb, ya, yh, yb, sign, out):
-    """One row of the adjoint of the gradient, of the fields x and sign * y with two zeros on each side."""
+def _against(xa, xh, xb, ya, yh, yb, sign, out):
+    """The adjoint of the stencil, of the fields x and sign * y."""
     a, b = out.dtype.type(10 / 32), out.dtype.type(3 / 32)
     for j in range(len(out)):
         straight = (xh[j] - xh[j + 2]) + sign * (ya[j + 1] - yb[j + 1])
@@ -784,60 +827,44 @@ def _adjoint_row(xa, xh, xb, ya, yh, yb, sign, out):
 @exact
 @no_type_check
 def _adjoint(x, y, sign, p, grid):
-    """The adjoint of framing and gradient: into the inside of ``p``; x and y have a border of two zeros."""
-    height, width, wrap_rows, wrap_columns = grid[0], grid[1], grid[4], grid[5]
-    for r in range(height + 2):
-        _adjoint_row(x[r], x[r + 1], x[r + 2], y[r], y[r + 1], y[r + 2], sign, p[r])
-    for r in range(height + 2):
-        p[r, width if wrap_columns else 1] += p[r, 0]
-        p[r, 1 if wrap_columns else width] += p[r, width + 1]
-    for c in range(1, width + 1):
-        p[height if wrap_rows else 1, c] += p[0, c]
-        p[1 if wrap_rows else height, c] += p[height + 1, c]
-
-
-@exact
-@no_type_check
-def _add_inside(total, p, grid):
-    height, width = grid[0], grid[1]
-    for r in range(height):
-        into, row = total[r + 2, 2 : 2 + width], p[r + 1, 1 : 1 + width]
-        for c in range(width):
-            into[c] += row[c]
+    """The adjoint of border and gradient: into ``p``; x and y have nothing in their borders."""
+    stride, lo, hi = _inside(grid, 1)
+    i, j, k = lo - stride - 1, lo - 1, lo + stride - 1
+    n = hi - lo + 2
+    _against(x[i : i + n], x[j : j + n], x[k : k + n], y[i : i + n], y[j : j + n], y[k : k + n], sign, p[lo:hi])
+    _fold(p, grid)
 
 
 @exact
 @no_type_check
 def products_backward(g_out, mixtures, grid, kinds, first, last, g_mixtures):
     """The gradient by the mixtures: the fields are computed again, then each stencil is run backwards."""
-    height, width, pairs = grid[0], grid[1], g_out.shape[2]
+    stride, lo, hi = _inside(grid, 0)
+    size, pairs, each = (grid[0] + 4) * stride, g_out.shape[2], kinds // 2
     one = mixtures.dtype.type(1)
-    p = np.zeros((height + 2, width + 2), mixtures.dtype)
-    field = np.zeros((5, 2, height + 2, width + 2), mixtures.dtype)
-    pulled = np.zeros((4, 2, height + 4, width + 4), mixtures.dtype)  # by f', f'', g', g''
-    mirrored = kinds == 4
+    p = np.zeros(size, mixtures.dtype)
+    field = np.zeros((5, 2, size), mixtures.dtype)
+    upstream = np.zeros((2, size), mixtures.dtype)
+    pulled = np.zeros((4, 2, size), mixtures.dtype)  # by f', f'', g', g''
     for item in range(first, last):
         image, pair = item // pairs, item % pairs
-        _first_and_second(mixtures[image, 0, pair], grid, p, field[0], field[1], field[4])
-        _first_and_second(mixtures[image, 1, pair], grid, p, field[2], field[3], field[4])
+        for which in range(2):
+            _first_and_second(mixtures[image, which, pair], grid, p, field[2 * which], field[2 * which + 1], field[4])
         for level in range(2):
-            f, g, real = field[level], field[2 + level], g_out[image, level * (kinds // 2), pair]
-            imaginary = g_out[image, level * (kinds // 2) + mirrored, pair]
-            by_f, by_g = pulled[level], pulled[2 + level]
-            for r in range(height):
-                i, j = r * width, (r + 1) * width
-                _pull_product(
-                    f[0, r + 1, 1 : 1 + width], f[1, r + 1, 1 : 1 + width], g[0, r + 1, 1 : 1 + width],
-                    g[1, r + 1, 1 : 1 + width], real[i:j], imaginary[i:j], mirrored,
-                    by_f[0, r + 2, 2 : 2 + width], by_f[1, r + 2, 2 : 2 + width],
-                    by_g[0, r + 2, 2 : 2 + width], by_g[1, r + 2, 2 : 2 + width],
-                )  # fmt: skip
+            for part in range(each):
+                _framed(upstream[part], g_out[image, level * each + part, pair], grid)
+            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
+            by_f, by_g = pulled[level, :, lo:hi], pulled[2 + level, :, lo:hi]
+            _pull_product(
+                f[0], f[1], g[0], g[1], upstream[0, lo:hi], upstream[1, lo:hi], by_f[0], by_f[1], by_g[0], by_g[1]
+            )
         for which in range(2):
             by_first, by_second = pulled[2 * which], pulled[2 * which + 1]
-            _adjoint(by_second[0], by_second[1], one, p, grid)
-            _add_inside(by_first[0], p, grid)
-            _adjoint(by_second[1], by_second[0], -one, p, grid)
-            _add_inside(by_first[1], p, grid)
+            _bare(by_second[0], grid)
+            _bare(by_second[1], grid)
+            for axis in range(2):
+                _adjoint(by_second[axis], by_second[1 - axis], -one if axis else one, p, grid)
+                _plus(by_first[axis, lo:hi], p[lo:hi])
+                _bare(by_first[axis], grid)
             _adjoint(by_first[0], by_first[1], one, p, grid)
-            for r in range(height):
-                _gather_dense(g_mixtures[image, which, pair, r * width : (r + 1) * width], p[r + 1, 1 : 1 + width])
+            _unframed(g_mixtures[image, which, pair], p, grid)
