@@ -651,7 +651,7 @@ def _less(a, b):
 
 # oriented products
 #
-# Fields lie in a flat layout with a border of two: one loop over rows and border alike vectorises whatever the width is,
+# Fields lie in a flat layout with a border of two: one loop over rows and border alike vectorises at any width,
 # and what it leaves in the border is put right after it.
 
 
