@@ -7,6 +7,7 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from tigranet import TIGraNet
+from tigranet.pretrained import SHIPPED, shipped
 
 IMAGES = torch.linspace(0, 1, 2 * 28 * 28).reshape(2, 1, 28, 28)
 
@@ -140,3 +141,29 @@ def test_no_pickle_is_ever_read(tmp_path):
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
         TIGraNet.from_pretrained(tmp_path)
+
+
+def test_a_card_that_was_written_with_a_model_is_written_again(saved, trained):
+    trained.save_pretrained(saved, model_card_kwargs={"about": "It has seen 3 images."})
+    assert "It has seen 3 images." in (saved / "README.md").read_text()
+    trained.save_pretrained(saved)
+    assert "3 images" not in (saved / "README.md").read_text()
+
+
+def test_what_comes_with_the_package_is_loaded_by_name(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("tigranet.pretrained.SHIPPED", saved.parent)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert shipped() == [saved.name]
+    assert isinstance(TIGraNet.from_pretrained(saved.name), TIGraNet)
+    with pytest.raises(FileNotFoundError, match=f"none at 'another'; these come with tigranet: {saved.name}"):
+        TIGraNet.from_pretrained("another")
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_each_network_that_comes_with_the_package_says_what_it_is(name):
+    net = TIGraNet.from_pretrained(name)
+    size = net.image_size
+    with torch.no_grad():
+        assert net(torch.rand(2, net.in_maps, size, size)).shape == (2, net.num_classes)
+    assert "## What it does" in (SHIPPED / name / "README.md").read_text()

@@ -129,6 +129,7 @@ def train(
     """Train on upright images, measure on moved ones, save the model."""
     from tigranet.architecture import Architecture
     from tigranet.data import NAMED
+    from tigranet.experiments.card import card
     from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import recipe_for, run
     from tigranet.training import Hardware, is_first_process
@@ -152,9 +153,10 @@ def train(
         raise typer.Exit(130) from None
     if not is_first_process():
         return
-    module.save_pretrained(output)
+    command = shlex.join(["tigranet", *sys.argv[1:]])
+    module.save_pretrained(output, model_card_kwargs={"about": card(measured, images, command)})
     drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images}
-    found = measured.to_json() | drawn_by | {"command": shlex.join(["tigranet", *sys.argv[1:]])}
+    found = measured.to_json() | drawn_by | {"command": command}
     with whole_file(output / TRAINING) as file:
         json.dump(found, file, indent=2)
     picture = _draw(output / "rotated.png", module, data_set, console)

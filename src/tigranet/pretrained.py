@@ -30,7 +30,12 @@ A [TIGraNet]({{ paper_url }}) classifier, which does not care how the image is t
 from tigranet import TIGraNet
 net = TIGraNet.from_pretrained("path/to/this/folder")
 ```
+
+{{ about | default("", true) }}
+<!-- Written with the model, and again when it is saved again. Without this line the text is yours and stays. -->
 """
+SHIPPED = Path(__file__).parent / "weights"
+"""Trained networks that come with the package, a folder each."""
 
 
 class Pretrained(
@@ -64,8 +69,9 @@ class Pretrained(
                 answer: str | None = super().save_pretrained(staged, **kwargs)
                 for file in (WEIGHTS, CONFIG):
                     os.replace(Path(staged, file), target / file)
-                if not (target / "README.md").exists():  # a card that somebody wrote stays
-                    os.replace(Path(staged, "README.md"), target / "README.md")
+                written, there = Path(staged, "README.md"), target / "README.md"
+                if not there.exists() or CARD.splitlines()[-1] in there.read_text():  # else somebody wrote it
+                    os.replace(written, there)
         except BaseException:
             if new:
                 target.rmdir()
@@ -84,8 +90,11 @@ class Pretrained(
 
     @classmethod
     def from_pretrained(cls: type[T], pretrained_model_name_or_path: str | Path, **kwargs: Any) -> T:
-        """Load a network, in evaluation mode, from a folder or, by ``owner/name``, from the Hub."""
+        """Load a network, in evaluation mode: from a folder, by name from those that come with the package (see
+        :func:`shipped`), or by ``owner/name`` from the Hub."""
         name = str(pretrained_model_name_or_path).rstrip("/")
+        if name in shipped() and not Path(name).is_dir():
+            name = str(SHIPPED / name)
         if Path(name).is_dir():
             for file in (CONFIG, WEIGHTS):
                 if not Path(name, file).is_file():
@@ -97,7 +106,9 @@ class Pretrained(
             if not isinstance(config, dict):
                 raise ValueError(f"'{name}/{CONFIG}' is not a configuration of {cls.__name__}: it holds no names")
         elif Path(name).exists() or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name):
-            raise FileNotFoundError(f"a saved model is a folder with {CONFIG} and {WEIGHTS}, there is none at '{name}'")
+            others = f"; these come with tigranet: {', '.join(shipped())}" if shipped() else ""
+            wanted = f"a saved model is a folder with {CONFIG} and {WEIGHTS}"
+            raise FileNotFoundError(f"{wanted}, there is none at '{name}'{others}")
         try:
             return super().from_pretrained(name, **kwargs)
         except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
@@ -138,6 +149,11 @@ class Pretrained(
         except RuntimeError as error:
             raise ValueError(f"'{weights_file}' does not fit {CONFIG}: {error}") from None
         return model.eval()
+
+
+def shipped() -> list[str]:
+    """The names of the trained networks that come with the package."""
+    return sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}"))
 
 
 def _checksum(config: dict[str, Any]) -> str:
