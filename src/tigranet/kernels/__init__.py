@@ -5,9 +5,19 @@ plain version everywhere else (see :mod:`tigranet.kernels.choice`). ``TIGRANET_K
 """
 
 from tigranet.kernels import cuda as _registered_for_cuda  # noqa: F401
+from tigranet.kernels.chebyshev import fused_chebyshev_basis, fused_chebyshev_sum
 from tigranet.kernels.choice import using
 from tigranet.kernels.convolution import fused_convolution
 from tigranet.kernels.pooling import fused_pooling
+from tigranet.kernels.products import fused_products
 from tigranet.kernels.statistics import fused_statistics
 
-__all__ = ["fused_convolution", "fused_pooling", "fused_statistics", "using"]
+__all__ = [
+    "fused_chebyshev_basis",
+    "fused_chebyshev_sum",
+    "fused_convolution",
+    "fused_pooling",
+    "fused_products",
+    "fused_statistics",
+    "using",
+]

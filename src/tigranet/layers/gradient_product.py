@@ -23,5 +23,5 @@ class GradientProduct(Products):
 
     def products(
         self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        return [laplacian.carre_du_champ(f, g)]
+    ) -> Float[Tensor, "batch products nodes"]:
+        return laplacian.carre_du_champ(f, g)

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_chebyshev_basis, fused_chebyshev_sum
 from tigranet.layers.standardise import Standardise
 from tigranet.polynomials import chebyshev, chebyshev_sum
 
@@ -68,13 +69,25 @@ class MixedConv(nn.Module):
     ) -> Float[Tensor, "batch out_maps nodes"]:
         """The double sum alone."""
         if self.in_maps < self.out_maps:
-            t = torch.cat(list(chebyshev(y, laplacian, self.degree)), dim=1)
-            return mix(self.alpha.transpose(1, 2).flatten(1), t)
+            t = _basis(y, laplacian, self.degree)
+            return mix(self.alpha.transpose(1, 2).flatten(1), t.flatten(1, 2))
         u = mix(self.alpha.permute(2, 0, 1).flatten(0, 1), y)
-        return chebyshev_sum(u.split(self.out_maps, dim=1), laplacian)
+        return _sum(u.unflatten(1, (self.degree + 1, -1)), laplacian)
 
     def extra_repr(self) -> str:
         return f"{self.in_maps}, {self.out_maps}, degree={self.degree}"
+
+
+@fused_chebyshev_basis
+def _basis(
+    y: Float[Tensor, "batch maps nodes"], laplacian: Laplacian, degree: int
+) -> Float[Tensor, "batch terms maps nodes"]:
+    return torch.stack(list(chebyshev(y, laplacian, degree)), dim=1)
+
+
+@fused_chebyshev_sum
+def _sum(u: Float[Tensor, "batch terms maps nodes"], laplacian: Laplacian) -> Float[Tensor, "batch maps nodes"]:
+    return chebyshev_sum(u.unbind(1), laplacian)
 
 
 def mix(

@@ -1,10 +1,12 @@
 """Oriented products: how two edges are turned against each other."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.graphs.grid import GridLaplacian, Vector
+from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.kernels import fused_products
 from tigranet.layers.products import Products
 
 
@@ -25,7 +27,6 @@ class OrientedProduct(Products):
     Every product is exact under quarter turns, and under integer shifts on the torus; for other angles it is as good
     as the stencil is (:meth:`GridLaplacian.gradient`). It needs a grid: see :class:`GradientProduct` for other graphs.
 
-    >>> import torch
     >>> OrientedProduct(32, pairs=16)(torch.rand(2, 32, 20), GridLaplacian(4, 5)).shape
     torch.Size([2, 96, 20])
     """
@@ -34,41 +35,36 @@ class OrientedProduct(Products):
 
     def products(
         self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        (f1, f2), (g1, g2) = self.gradients(f, laplacian), self.gradients(g, laplacian)
-        return [real(f1, g1), imaginary(f1, g1), real(f2, g2), imaginary(f2, g2)]
-
-    def gradients(self, f: Tensor, laplacian: Laplacian) -> tuple[Vector, Vector]:
-        """First and second order."""
+    ) -> Float[Tensor, "batch products nodes"]:
         if not isinstance(laplacian, GridLaplacian):
             cure = "use GradientProduct, GP in the notation, which needs none"
             raise TypeError(f"{self!r} needs image gradients, and {laplacian!r} has none: {cure}")
-        first = laplacian.gradient(f)
-        return first, laplacian.twist(first)
+        return _products(f, g, laplacian, self.KINDS == 2)
 
 
 class MirrorProduct(OrientedProduct):
     """The real parts alone, two products a pair: they stay what they are when the image is reflected, too.
 
-    >>> import torch
     >>> MirrorProduct(32, pairs=16)(torch.rand(2, 32, 20), GridLaplacian(4, 5)).shape
     torch.Size([2, 64, 20])
     """
 
     KINDS = 2
 
-    def products(
-        self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> list[Float[Tensor, "batch pairs nodes"]]:
-        (f1, f2), (g1, g2) = self.gradients(f, laplacian), self.gradients(g, laplacian)
-        return [real(f1, g1), real(f2, g2)]
 
-
-def real(a: Vector, b: Vector) -> Float[Tensor, "*batch nodes"]:
-    """Of a times the conjugate of b."""
-    return a[0] * b[0] + a[1] * b[1]
-
-
-def imaginary(a: Vector, b: Vector) -> Float[Tensor, "*batch nodes"]:
-    """Of a times the conjugate of b."""
-    return a[1] * b[0] - a[0] * b[1]
+@fused_products
+def _products(
+    f: Float[Tensor, "batch pairs nodes"],
+    g: Float[Tensor, "batch pairs nodes"],
+    laplacian: GridLaplacian,
+    mirrored: bool,
+) -> Float[Tensor, "batch products nodes"]:
+    """Real and imaginary parts of first and second order, kind after kind; the real ones alone if ``mirrored``."""
+    first = laplacian.gradient(f), laplacian.gradient(g)
+    second = laplacian.twist(first[0]), laplacian.twist(first[1])
+    parts = []
+    for (a, b), (c, d) in (first, second):  # (a + i b)(c - i d)
+        parts.append(a * c + b * d)
+        if not mirrored:
+            parts.append(b * c - a * d)
+    return torch.cat(parts, dim=1)

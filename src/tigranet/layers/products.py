@@ -1,7 +1,6 @@
 """Products of learned mixtures of maps: what the layers of products have in common."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -39,7 +38,7 @@ class Products(nn.Module):
     @abstractmethod
     def products(
         self, f: Float[Tensor, "batch pairs nodes"], g: Float[Tensor, "batch pairs nodes"], laplacian: Laplacian
-    ) -> Sequence[Float[Tensor, "batch pairs nodes"]]:
+    ) -> Float[Tensor, "batch products nodes"]:
         """The products of each pair, kind after kind."""
 
     def forward(
@@ -51,8 +50,7 @@ class Products(nn.Module):
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
         f, g = mix(self.mixtures, y).chunk(2, dim=1)
-        products = self.standardise(torch.cat(list(self.products(f, g, laplacian)), dim=1))
-        z = torch.cat((y, products), dim=1)
+        z = torch.cat((y, self.standardise(self.products(f, g, laplacian))), dim=1)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:
