@@ -95,4 +95,4 @@ def mix(
 ) -> Float[Tensor, "batch out_maps nodes"]:
     """Linear combinations of maps, at each node alike. Under autocast a matrix product answers in half precision, in
     which no Laplacian reads."""
-    return torch.matmul(weights, y).to(y.dtype)
+    return torch.bmm(weights.expand(len(y), -1, -1), y).to(y.dtype)
