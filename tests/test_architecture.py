@@ -5,14 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tigranet import Architecture
-from tigranet.architecture import DP, FC, PRESETS, SC, S
+from tigranet.architecture import DP, FC, GP, MC, MP, OP, PRESETS, SC, S
 
-spectral = st.tuples(st.just(SC), st.integers(1, 99), st.integers(0, 9))
+spectral = st.tuples(st.sampled_from([SC, MC]), st.integers(1, 99), st.integers(0, 9))
+products = st.tuples(st.sampled_from([OP, MP, GP]), st.integers(1, 99))
 pooling = st.tuples(st.just(DP), st.integers(1, 9999))
 connected = st.tuples(st.just(FC), st.integers(1, 999))
 
 
-@given(spectral, st.lists(spectral | pooling, max_size=5), st.integers(0, 20), st.lists(connected, max_size=4))
+@given(
+    spectral, st.lists(spectral | products | pooling, max_size=5), st.integers(0, 20), st.lists(connected, max_size=4)
+)
 def test_it_prints_back_exactly(first, graph, order, last):
     architecture = Architecture(tuple(kind(*numbers) for kind, *numbers in (first, *graph, (S, order), *last)))
     assert Architecture.parse(str(architecture)) == architecture
@@ -57,18 +60,25 @@ def test_it_is_a_value():
         ("SC[0,3]-S[1]", "SC has maps of at least 1, got 0 in layer 1 ('SC[0,3]') of 'SC[0,3]-S[1]'"),
         (
             "SC[3,3]-P[2]-S[1]",
-            "no layer is called 'P' in layer 2 ('P[2]') of 'SC[3,3]-P[2]-S[1]': there are SC, DP, S, FC",
+            "no layer is called 'P' in layer 2 ('P[2]') of 'SC[3,3]-P[2]-S[1]': there are SC, MC, OP, MP, GP,",
         ),
         ("SC[3,3]--S[1]", "a layer is written NAME[number,...], which it is not in layer 2 ('') of 'SC[3,3]--S[1]'"),
         ("SC[3,3]-S[1", "which it is not in layer 2 ('S[1') of 'SC[3,3]-S[1'"),
-        ("SC[3,3]-FC[5]", "wanted SC or DP or S in layer 2 ('FC[5]') of 'SC[3,3]-FC[5]': an architecture is SC and DP"),
-        ("DP[3]-S[1]", "wanted SC in layer 1 ('DP[3]') of 'DP[3]-S[1]'"),
+        (
+            "SC[3,3]-FC[5]",
+            "wanted SC or MC or OP or MP or GP or DP or S in layer 2 ('FC[5]') of 'SC[3,3]-FC[5]': an architecture is",
+        ),
+        ("OP[3]-S[1]", "wanted SC or MC in layer 1 ('OP[3]') of 'OP[3]-S[1]'"),
+        ("MC[3,3]-OP[0]-S[1]", "OP has pairs of at least 1, got 0 in layer 2 ('OP[0]')"),
+        ("MC[3,3]-OP[2,2]-S[1]", "OP takes 1 number (pairs), got 2 in layer 2 ('OP[2,2]')"),
+        ("oriented-larg", "did you mean 'oriented-large'?"),
+        ("DP[3]-S[1]", "wanted SC or MC in layer 1 ('DP[3]') of 'DP[3]-S[1]'"),
         ("SC[3,3]-S[1]-S[1]", "wanted FC in layer 3 ('S[1]') of 'SC[3,3]-S[1]-S[1]'"),
         ("SC[3,3]-S[1]-FC[9]-SC[3,3]", "wanted FC in layer 4 ('SC[3,3]')"),
         ("SC[3,3]-DP[9]", "wanted S after the last layer of 'SC[3,3]-DP[9]'"),
         ("paper-smal", "did you mean 'paper-small'?"),
         ("", "neither a preset nor layers such as 'SC[3,3]"),
-        ("resnet50", "presets: paper-small, paper"),
+        ("resnet50", "presets: paper-small, paper, oriented-small, oriented, oriented-large"),
     ],
 )
 def test_errors_name_layer_token_and_whole(text, message):

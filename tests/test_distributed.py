@@ -6,7 +6,7 @@ import sys
 
 import torch
 
-from tigranet.distributed import gathered
+from tigranet.distributed import gathered, moments
 
 TWO = """
 import os, sys, json, torch, torch.distributed as dist
@@ -33,6 +33,16 @@ for first in counts:  # rows of the first process; the second has the others
     (expected * weights).sum().backward()
     torch.testing.assert_close(gradient, alone.grad, rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(layer.mean, whole.mean(0))
+    leaf = torch.rand(7, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    maps, layer = leaf[:first] if rank == 0 else leaf[first:], Standardise(3, eps=1e-5).double()
+    (layer(maps) * mine[..., None] * torch.arange(5)).sum().backward()
+    gradient = leaf.grad
+    dist.all_reduce(gradient)
+    alone = leaf.detach().clone().requires_grad_()
+    expected = torch.nn.functional.batch_norm(alone, None, None, training=True, eps=1e-5)
+    (expected * weights[..., None] * torch.arange(5)).sum().backward()
+    torch.testing.assert_close(gradient, alone.grad, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(layer.variance, alone.detach().var((0, 2), correction=0))
 dist.barrier()
 os._exit(0)  # what the threads of the group do when a process ends is not tested here
 """
@@ -47,6 +57,14 @@ def free_port() -> int:
 def test_alone_it_is_the_same_tensor():
     x = torch.rand(3, 2)
     assert gathered(x) is x
+
+
+def test_alone_the_moments_are_those_of_its_rows_and_nodes():
+    x = torch.rand(4, 3, 5)
+    variance, mean, count = moments(x)
+    torch.testing.assert_close(mean, x.mean((0, 2)))
+    torch.testing.assert_close(variance, x.var((0, 2), correction=0))
+    assert count == 20
 
 
 def test_two_processes_standardise_by_the_whole_batch_and_its_gradient():

@@ -8,8 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles import blank_with_patch
+from oracles import blank_with_patch, random_graph
 from tigranet import Architecture, GridLaplacian, SparseLaplacian, TIGraNet
+from tigranet.architecture import FC, MC, OP, S
 from tigranet.layers import Standardise
 from tigranet.testing import SQUARE, equivariance_error, invariance_error, torus_shift, torus_shifts
 
@@ -67,6 +68,28 @@ def test_the_parameters_of_paper_by_hand():
     assert count(net.graph_layers) == spectral
     assert count(net.classifier) == connected
     assert count(net) == spectral + connected
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("oriented-small", 35_000, 45_000), ("oriented", 150_000, 200_000)]
+)
+def test_the_parameters_of_the_oriented_networks_by_hand(name, least, most):
+    net, width, wanted = TIGraNet(name, num_classes=9), 1, 0
+    for layer in net.architecture.layers:
+        match layer:
+            case MC(maps, degree):
+                wanted += maps * width * (degree + 1) + maps  # alpha and the bias
+                width = maps
+            case OP(pairs):
+                wanted += 2 * pairs * width
+                width += 4 * pairs
+            case S(order):
+                width *= 2 * (order + 1)
+            case FC(units):
+                wanted += (width + 1) * units
+                width = units
+    assert count(net) == wanted + (width + 1) * 9
+    assert least <= count(net) <= most
 
 
 def test_it_is_its_layers_one_after_the_other():
@@ -203,7 +226,104 @@ def test_on_blank_backgrounds_strict_top_j_fails():
     assert max(equivariance_error(active, images, transform) for transform in SQUARE.values()) == 1
 
 
+def oriented(products="OP", boundary="free", dtype=torch.float32):
+    """A small oriented network whose running moments are those of some images."""
+    net = TIGraNet(f"MC[6,3]-{products}[3]-MC[6,3]-{products}[3]-S[3]-FC[8]", 4, boundary=boundary).to(dtype)
+    net.train()(difficult_images(17, dtype))
+    return net.eval()
+
+
+@pytest.mark.parametrize("boundary", ["free", "torus"])
+@pytest.mark.parametrize("products", ["OP", "MP", "GP"])
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
+def test_oriented_networks_are_exact_under_quarter_turns_shifts_and_but_for_op_reflections(
+    boundary, products, dtype, most
+):
+    net, images = oriented(products, boundary, dtype), difficult_images(17, dtype)
+    for name, transform in SQUARE.items():
+        error = invariance_error(net.features, images, transform)
+        assert error > 1e-3 if products == "OP" and "reflected" in name else error < most, name
+    for shift in (torus_shift(3, 5), torus_shift(-1, 16)):
+        assert (invariance_error(net.features, images, shift) < most) == (boundary == "torus")
+
+
+def test_pooling_composes_with_products():
+    net = TIGraNet("MC[6,3]-OP[3]-DP[120]-MC[6,3]-DP[60]-MP[2]-SC[4,2]-GP[1]-DP[30]-S[3]", 4)
+    images = blank_with_patch(17, dtype=torch.float32)
+    net(images)
+    net.eval()
+    for transform in list(SQUARE.values())[:4]:
+        assert invariance_error(net, images, transform) < 1e-4
+    maps = net.maps(images)
+    assert [z.z.shape[1] for z in maps] == [6, 18, 18, 6, 6, 10, 4, 5, 5]
+    for z in maps[3:]:
+        assert (z.z[~maps[2].omega.expand_as(z.z)] == 0).all()
+    assert not (maps[-1].omega & ~maps[4].omega).any()
+
+
+def test_oriented_networks_run_at_every_size_and_load_as_they_were_saved(tmp_path):
+    net = oriented()
+    net.save_pretrained(tmp_path)
+    loaded = TIGraNet.from_pretrained(tmp_path)
+    assert loaded.architecture == net.architecture
+    for size in (*SIZES, (1, 9), (2, 2)):
+        images = torch.rand(2, 1, *size)
+        assert torch.equal(loaded(images), net(images))
+        assert torch.isfinite(net(images)).all()
+
+
+def test_gradient_products_run_on_any_graph_and_on_the_grid_as_a_graph():
+    net = oriented("GP")
+    graph = SparseLaplacian(random_graph())
+    assert torch.isfinite(net(torch.rand(2, 1, graph.num_nodes), graph)).all()
+    images, whole = torch.rand(2, 1, 12, 15), SparseLaplacian.from_mask(torch.ones(12, 15, dtype=torch.bool))
+    torch.testing.assert_close(net(images.flatten(2), whole), net(images), rtol=1e-4, atol=1e-4)
+
+
+def test_an_oriented_network_trains_on_one_image_on_constants_and_answers_none():
+    for images in (torch.rand(1, 1, 9, 9), torch.zeros(2, 1, 9, 9), torch.full((2, 1, 9, 9), 0.7)):
+        net = oriented().train()
+        net(images).sum().backward()
+        assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
+        assert torch.isfinite(net.eval()(images)).all()
+    assert net(torch.rand(0, 1, 9, 9)).shape == (0, 4)
+
+
+def test_an_oriented_network_under_autocast():
+    net, images = oriented(), torch.rand(3, 1, 12, 12)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        phi = net.features(images)
+    assert phi.dtype == torch.float32
+    torch.testing.assert_close(phi, net.features(images), rtol=0.2, atol=0.1)
+
+
 # it learns
+
+
+def test_an_oriented_network_tells_a_shape_from_its_mirror_image_where_the_others_cannot():
+    """Two kinds of image, an L and its reflection, each shifted about."""
+    shape = torch.zeros(1, 1, 12, 12)
+    shape[..., 2:8, 3] = shape[..., 7, 3:6] = 1
+    images = torch.cat([shape.roll((i, j), (-2, -1)) for i in range(3) for j in range(4)])
+    images, labels = torch.cat([images, images.flip(-1)]), torch.arange(24) // 12
+    for products, sees in (("OP", True), ("MP", False), ("GP", False)):
+        torch.manual_seed(0)
+        net = TIGraNet(f"MC[4,2]-{products}[4]-MC[4,2]-S[1]", num_classes=2, boundary="torus")
+        optimiser = torch.optim.Adam(net.parameters(), 0.02)
+        for _ in range(40):
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(net(images), labels).backward()
+            optimiser.step()
+        for _ in range(50):  # the running moments catch up
+            net(images)
+        assert ((net.eval()(images).argmax(1) == labels).float().mean() == 1) == sees, products
+
+
+def test_every_parameter_of_an_oriented_network_moves():
+    net = oriented(dtype=torch.float64).train()
+    torch.nn.functional.cross_entropy(net(torch.rand(6, 1, 7, 7, dtype=torch.float64)), torch.arange(6) % 3).backward()
+    for name, parameter in net.named_parameters():
+        assert (parameter.grad != 0).any(), name
 
 
 def test_every_parameter_moves():
@@ -269,7 +389,7 @@ import torch
 from tigranet import TIGraNet
 
 torch.manual_seed(0)
-net = TIGraNet("SC[2,2]-DP[60]-SC[3,2]-DP[30]-S[4]-FC[8]", num_classes=3).eval()
+net = TIGraNet(sys.argv[2], num_classes=3).eval()
 images = torch.rand(3, 1, 12, 11)
 images[1, :, 4:] = 0
 compiled = torch.compile(net, fullgraph=True, backend=sys.argv[1])
@@ -286,10 +406,19 @@ torch.testing.assert_close(compiled(other), net(other), rtol=1e-4, atol=1e-4)
 """
 
 
-def test_compiled_whole_it_gives_the_same_answer_and_gradients():
+@pytest.mark.parametrize(
+    ("architecture", "backend"),
+    [
+        ("SC[2,2]-DP[60]-SC[3,2]-DP[30]-S[4]-FC[8]", "inductor"),
+        ("MC[2,1]-OP[1]-GP[1]-S[1]-FC[8]", "aot_eager"),  # Inductor's C++ for it takes minutes to compile
+    ],
+)
+def test_compiled_whole_it_gives_the_same_answer_and_gradients(architecture, backend):
     """In a process of its own, where no types are checked while it runs; Inductor needs a C++ compiler."""
-    backend = "inductor" if shutil.which("g++") or shutil.which("clang++") else "aot_eager"
-    finished = subprocess.run([sys.executable, "-c", COMPILED, backend], capture_output=True, text=True, check=False)
+    if not (shutil.which("g++") or shutil.which("clang++")):
+        backend = "aot_eager"
+    command = [sys.executable, "-c", COMPILED, backend, architecture]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
 
 

@@ -3,7 +3,7 @@ import torch
 
 from oracles import some_laplacians
 from tigranet.graphs import Eigenbasis
-from tigranet.polynomials import chebyshev, powers
+from tigranet.polynomials import chebyshev, chebyshev_sum, powers
 
 LAPLACIANS = some_laplacians()
 
@@ -36,3 +36,10 @@ def test_short_recurrences_stop_in_time(order):
     y = torch.rand(7)
     assert len(list(chebyshev(y, laplacian, order))) == order + 1
     assert len(list(powers(y, laplacian, order))) == order + 1
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 7])
+def test_clenshaws_sum_is_the_sum(laplacian, order):
+    u = torch.randn(order + 1, 2, laplacian.num_nodes, dtype=torch.float64)
+    wanted = sum(list(chebyshev(u_m, laplacian, m))[m] for m, u_m in enumerate(u))
+    torch.testing.assert_close(chebyshev_sum(list(u), laplacian), wanted, rtol=0, atol=1e-12)

@@ -9,6 +9,7 @@ import torch
 
 from tigranet import Architecture, DynamicPool, GridLaplacian, SparseLaplacian, SpectralConv, Statistics, TIGraNet
 from tigranet.data import Labelled
+from tigranet.layers import MixedConv, OrientedProduct
 from tigranet.training import Recipe, fit
 
 NET = "SC[2,2]-DP[9]-S[2]"
@@ -125,6 +126,20 @@ WRONG = {
         lambda _: Statistics(2)(torch.rand(1, 2, 9), GridLaplacian(3, 3), torch.ones(1, 1, 9, dtype=torch.bool)),
         "got shape (1, 2, 9) with active nodes (1, 1, 9)",
     ),
+    "mixed convolution of no maps": (lambda _: MixedConv(0, 4, 2), "at least 1 map to at least 1 map, of degree"),
+    "mixed convolution of other maps": (
+        lambda _: MixedConv(3, 4, 2)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
+        "MixedConv(\n  3, 4, degree=2",
+    ),
+    "products of no pairs": (lambda _: OrientedProduct(3, 0), "at least 1 map and 1 pair of mixtures, got 3 and 0"),
+    "products of other maps": (
+        lambda _: OrientedProduct(3, 1)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
+        "reads signals (batch, 3, nodes), got shape (1, 2, 16)",
+    ),
+    "oriented products on a graph": (
+        lambda _: TIGraNet("MC[2,1]-OP[2]-S[1]", 2)(torch.rand(1, 1, 4), SparseLaplacian(RING)),
+        "needs image gradients, and SparseLaplacian(num_nodes=4, num_edges=4) has none: use GradientProduct, GP",
+    ),
     "pooling of nothing": (lambda _: DynamicPool(0), "num_active is at least 1, got 0"),
     "pooling by an unknown rule": (lambda _: DynamicPool(3, "drop"), "ties is 'keep' or 'strict', got 'drop'"),
     "negative order": (lambda _: Statistics(-1), "order is at least 0, got -1"),
@@ -136,7 +151,7 @@ WRONG = {
     "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor layers such as"),
     "no statistics": (
         lambda _: TIGraNet("SC[3,3]-FC[9]", 3),
-        "wanted SC or DP or S in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
+        "wanted SC or MC or OP or MP or GP or DP or S in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
     ),
     # networks
     "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps are at least 1, got 0 and 1"),

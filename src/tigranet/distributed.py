@@ -7,9 +7,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def spread_out() -> bool:
-    """Whether a batch is spread over several processes."""
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+def alone() -> bool:
+    """Whether one process trains by itself."""
+    return not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1
 
 
 def gathered(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]:
@@ -17,7 +17,7 @@ def gathered(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]
 
     Each process may have another number of rows, or none.
     """
-    if not spread_out():
+    if alone():
         return x
     import torch.distributed.nn.functional as with_gradients  # slow to load
 
@@ -37,7 +37,7 @@ def moments(
     """
     axes = [0, *range(2, x.ndim)]
     count = x.numel() // x.shape[1]
-    if not spread_out():
+    if alone():
         return *(torch.var_mean(x, axes, correction=0) if count else (x.sum(axes), x.sum(axes))), count
     mean = x.sum(axes) / max(count, 1)
     variance = (x - mean.unflatten(0, (1, -1, *[1] * (x.ndim - 2)))).square().sum(axes) / max(count, 1)

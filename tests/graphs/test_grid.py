@@ -76,3 +76,97 @@ def test_numbers_print_back():
     assert repr(GridLaplacian(2, 3, 4, "torus")) == "GridLaplacian(2, 3, neighbours=4, boundary='torus')"
     assert repr(GridLaplacian(2, 3, diagonal=0.25)).endswith("boundary='free', diagonal=0.25)")
     assert np.prod([2, 3]) == GridLaplacian(2, 3).num_nodes
+
+
+# image gradients
+
+
+def correlated(image, stencil, boundary):
+    """The stencil at each pixel, term by term; across a free border the nearest pixel is read."""
+    height, width = image.shape
+    answer = torch.zeros_like(image)
+    for r in range(height):
+        for c in range(width):
+            for (i, j), weight in np.ndenumerate(stencil):
+                row, column = r + i - 1, c + j - 1
+                if boundary == "torus" and height > 2:
+                    row %= height
+                if boundary == "torus" and width > 2:
+                    column %= width
+                answer[r, c] += weight * image[min(max(row, 0), height - 1), min(max(column, 0), width - 1)]
+    return answer
+
+
+SCHARR = np.array([[-3, 0, 3], [-10, 0, 10], [-3, 0, 3]]) / 32
+
+
+@pytest.mark.parametrize("boundary", ["free", "torus"])
+@pytest.mark.parametrize("size", [(5, 5), (4, 7), (1, 6), (6, 1), (2, 5), (2, 2)])
+def test_the_gradient_is_scharrs_stencil_and_the_second_is_it_twice(size, boundary):
+    grid, image = GridLaplacian(*size, boundary=boundary), torch.rand(size, dtype=torch.float64)
+    d_x, d_y = (lambda f: correlated(f, SCHARR, boundary)), (lambda f: correlated(f, SCHARR.T, boundary))
+    for came, wanted in zip(grid.gradient(image.flatten()), (d_x(image), d_y(image)), strict=True):
+        torch.testing.assert_close(came, wanted.flatten(), rtol=0, atol=1e-15)
+    second = d_x(d_x(image)) - d_y(d_y(image)), d_x(d_y(image)) + d_y(d_x(image))
+    for came, wanted in zip(grid.second_gradient(image.flatten()), second, strict=True):
+        torch.testing.assert_close(came, wanted.flatten(), rtol=0, atol=1e-15)
+
+
+def test_gradients_of_quadratic_images_are_exact_inside():
+    y, x = torch.meshgrid(torch.arange(9.0), torch.arange(11.0), indexing="ij")
+    image = (2 + 3 * x - y + 0.5 * x**2 - 2 * x * y + 0.25 * y**2).double()
+    grid, inner = GridLaplacian(9, 11), (slice(2, -2), slice(2, -2))
+    first, second = grid.gradient(image.flatten()), grid.second_gradient(image.flatten())
+    wanted = (3 + x - 2 * y, -1 - 2 * x + 0.5 * y, torch.full_like(x, 1 - 0.5), torch.full_like(x, 2 * -2.0))
+    for came, exact in zip((*first, *second), wanted, strict=True):
+        torch.testing.assert_close(came.reshape(9, 11)[inner], exact.double()[inner], rtol=0, atol=1e-12)
+
+
+def test_a_constant_has_no_gradient_at_the_border_either():
+    for boundary in ("free", "torus"):
+        grid = GridLaplacian(4, 6, boundary=boundary)
+        assert all(
+            (part == 0).all() for part in (*grid.gradient(torch.ones(24)), *grid.second_gradient(torch.ones(24)))
+        )
+
+
+@pytest.mark.parametrize("boundary", ["free", "torus"])
+def test_gradients_turn_and_reflect_with_the_image_bit_for_bit(boundary):
+    grid, y = GridLaplacian(9, 9, boundary=boundary), torch.randn(4, 81)
+    for name, transform in SQUARE.items():
+        quarter, reflected = int(name.split()[0]) // 90, "reflected" in name
+        move = on_nodes(transform, 9, 9)
+        for order, gradient in ((1, grid.gradient), (2, grid.second_gradient)):
+            a, b = map(move, gradient(y))
+            for _ in range(quarter):
+                a, b = (b, -a) if order == 1 else (-a, -b)
+            if reflected:
+                a, b = (-a, b) if order == 1 else (a, -b)
+            for came, wanted in zip(gradient(move(y)), (a, b), strict=True):
+                assert torch.equal(came, wanted), (name, order)
+
+
+def test_gradients_shift_on_the_torus_bit_for_bit():
+    grid, y = GridLaplacian(5, 7, boundary="torus"), torch.randn(2, 35)
+    for shift in torus_shifts(5, 7):
+        for part in range(2):
+            for gradient in (grid.gradient, grid.second_gradient):
+                error = equivariance_error(lambda y, g=gradient, p=part: g(y)[p], y, on_nodes(shift, 5, 7))
+                assert error == 0
+
+
+@pytest.mark.parametrize("wave", [4, 6, 10])
+def test_the_direction_of_a_wave_is_right_within_half_a_degree(wave):
+    grid, axis = GridLaplacian(21, 21), torch.arange(21, dtype=torch.float64) - 10
+    for degrees in range(0, 360, 7):
+        angle = torch.tensor(np.radians(degrees))
+        phase = 2 * torch.pi / wave * (axis * angle.cos() + axis[:, None] * angle.sin())
+        for order, gradient, image in ((1, grid.gradient, phase.sin()), (2, grid.second_gradient, -phase.cos())):
+            a, b = (part[220] for part in gradient(image.flatten()))  # at the centre
+            turn = torch.atan2(b, a) - order * angle
+            assert torch.atan2(turn.sin(), turn.cos()).abs().rad2deg() / order < 0.5
+
+
+def test_gradients_can_be_differentiated():
+    grid = GridLaplacian(3, 4)
+    assert torch.autograd.gradcheck(grid.second_gradient, torch.rand(12, dtype=torch.float64, requires_grad=True))

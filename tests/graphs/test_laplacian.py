@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from oracles import some_laplacians
+from tigranet import GridLaplacian
 
 LAPLACIANS = some_laplacians()
 
@@ -63,3 +64,25 @@ def test_a_wrong_number_of_nodes_is_named(laplacian, as_a_user):
         laplacian(torch.rand(2, 3))
     with pytest.raises(TypeError, match=r"float32 or float64, got torch.int64: convert it with .float\(\)"):
         laplacian(torch.ones(laplacian.num_nodes, dtype=torch.int64))
+
+
+def test_the_carre_du_champ_is_a_sum_over_edges(laplacian):
+    """1/2 sum_j w_ij (f_i - f_j)(g_i - g_j): the identity of the docstring, by the matrix."""
+    f, g = torch.randn(2, 3, laplacian.num_nodes, dtype=torch.float64)
+    w = torch.eye(laplacian.num_nodes, dtype=torch.float64) - laplacian.to_dense()
+    wanted = (w * (f[:, :, None] - f[:, None]) * (g[:, :, None] - g[:, None])).sum(-1) / 2
+    torch.testing.assert_close(laplacian.carre_du_champ(f, g), wanted, rtol=0, atol=1e-13)
+    assert (laplacian.carre_du_champ(f, f) > -1e-13).all()
+
+
+def test_constants_have_no_gradient_anywhere(laplacian):
+    f = torch.randn(laplacian.num_nodes, dtype=torch.float64)
+    assert laplacian.carre_du_champ(f, torch.ones_like(f)).abs().max() < 1e-14
+
+
+def test_on_the_grid_the_carre_du_champ_is_three_eighths_of_the_product_of_gradients():
+    """Of linear images, inside: of the 8 differences of weight 1/8, (2 + 4) / 16 are along each axis."""
+    y, x = torch.meshgrid(torch.arange(6.0), torch.arange(7.0), indexing="ij")
+    came = GridLaplacian(6, 7).carre_du_champ((2 * x - y).flatten().double(), (x + 5 * y).flatten().double())
+    wanted = torch.full((2, 3), 3 / 8 * (2 * 1 + -1 * 5), dtype=torch.float64)
+    torch.testing.assert_close(came.reshape(6, 7)[2:-2, 2:-2], wanted, rtol=0, atol=1e-12)

@@ -52,3 +52,23 @@ def test_it_learns_nothing_by_gradient_and_lets_gradients_through():
 def test_a_constant_statistic_gives_zero():
     assert (Standardise(2)(torch.ones(4, 2)) == 0).all()
     assert repr(Standardise(2)) == "Standardise(2)"
+
+
+def test_a_map_has_one_mean_and_variance_over_the_batch_and_its_nodes():
+    z = torch.randn(6, 3, 20, dtype=torch.float64) * torch.tensor([1.0, 5.0, 0.1])[:, None] + 2
+    layer = Standardise(3, eps=1e-5).double()
+    torch.testing.assert_close(layer(z), torch.nn.functional.batch_norm(z, None, None, training=True, eps=1e-5))
+    torch.testing.assert_close(layer.eval()(z[:1]), layer.train()(z)[:1])
+
+
+def test_one_image_has_nodes_enough_to_train_on():
+    z = torch.randn(1, 2, 50)
+    answer = Standardise(2, eps=1e-5)(z)
+    torch.testing.assert_close(answer.mean((0, 2)), torch.zeros(2), rtol=0, atol=1e-6)
+
+
+def test_no_images_give_no_answer_and_teach_nothing():
+    layer = Standardise(2)
+    assert layer(torch.rand(0, 2)).shape == (0, 2)
+    assert layer(torch.rand(0, 2, 9)).shape == (0, 2, 9)
+    assert layer.batches == 0

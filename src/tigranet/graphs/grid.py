@@ -87,7 +87,10 @@ class GridLaplacian(Laplacian):
         """:meth:`second_gradient`, where the gradient is at hand."""
         f_x, f_y = gradient
         (f_xx, f_xy), (f_yx, f_yy) = self.gradient(f_x), self.gradient(f_y)
-        return f_xx - f_yy, f_xy + f_yx  # equal but for rounding; their sum is the same bits when turned
+        return (
+            f_xx - f_yy,
+            f_xy + f_yx,
+        )  # the two differ by rounding and at a free border; their sum turns with the image
 
     def _neighbour_sum(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
         """:math:`A y`, the adjacency matrix applied to an image."""

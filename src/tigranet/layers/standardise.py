@@ -1,10 +1,11 @@
 """Standardised statistics and maps: what makes the classifier, and deep networks, train well."""
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.distributed import moments, spread_out
+from tigranet.distributed import alone, moments
 
 
 class Standardise(nn.Module):
@@ -36,26 +37,33 @@ class Standardise(nn.Module):
         self.register_buffer("batches", torch.tensor(0))
 
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
-        if self.training and phi.ndim == 3 and phi.numel() > len(self.mean) and not spread_out():
-            # the same in one operation, with its gradient in another
-            phi, mean, scale = torch.native_batch_norm(phi, None, None, None, None, True, 0.0, self.eps)
-            self._remember(mean, scale.pow(-2) - self.eps)
-            return phi
+        count = phi.numel() // self.num_statistics
+        if phi.ndim == 3 and (not self.training or (alone() and count > 1)):
+            return self._by_pytorch(phi, count)
         mean, variance = self.mean, self.variance
         if self.training:
             own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
             if count > 1:
                 variance, mean = own_variance, own_mean
-                self._remember(mean, variance)
+                self._learn(mean, variance)
         each = (-1, *[1] * (phi.ndim - 2))  # one number a map, for all its nodes
         return (phi - mean.reshape(each)) * (variance + self.eps).rsqrt().reshape(each)
 
-    @torch.no_grad()
-    def _remember(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
-        self.batches += 1
-        rate = (1 / self.batches).clamp(min=self.momentum).to(mean.dtype)
-        self.mean.lerp_(mean, rate)
-        self.variance.lerp_(variance, rate)
+    def _by_pytorch(self, z: Float[Tensor, "batch maps nodes"], count: int) -> Float[Tensor, "batch maps nodes"]:
+        """The same in one pass over the maps, which are large."""
+        if not self.training:
+            return F.batch_norm(z, self.mean, self.variance, eps=self.eps)
+        mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
+        answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
+        self._learn(mean, variance * ((count - 1) / count))
+        return answer
+
+    def _learn(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
+        with torch.no_grad():
+            self.batches += 1
+            rate = (1 / self.batches).clamp(min=self.momentum).to(mean.dtype)
+            self.mean.lerp_(mean, rate)
+            self.variance.lerp_(variance, rate)
 
     def extra_repr(self) -> str:
         return f"{self.num_statistics}"
