@@ -1,10 +1,11 @@
+import pytest
 import torch
 from PIL import Image
 
 from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, Isometry, Labelled
-from tigranet.figures.gallery import _one_of_each, save_gallery
+from tigranet.figures.gallery import _example, _one_of_each, save_gallery
 
 NAMES = ["after-pooling", "answers", "filters", "pooling", "test-images", "turned"]
 
@@ -36,3 +37,11 @@ def test_colours_and_images_that_are_not_square_are_drawn(tmp_path):
 def test_classes_take_turns():
     labels = torch.tensor([2, 2, 0, 1, 0, 2])
     assert _one_of_each(labels).tolist() == [2, 3, 0, 4, 1, 5]
+
+
+@pytest.mark.parametrize(("answers", "wanted"), [([0, 2, 2], 3), ([0, 1, 0], 2)])
+def test_the_example_is_one_that_is_read_right_where_there_is_one(monkeypatch, answers, wanted):
+    images = Labelled(torch.rand(5, 1, 4, 4), torch.tensor([0, 1, 2, 2, 2]))
+    data = DataSet("d", ("a", "b", "c"), images, images, images)
+    monkeypatch.setattr("tigranet.figures.gallery.predict", lambda *_: torch.tensor(answers))
+    assert _example(TIGraNet("SC[1,1]-S[1]", 3), data) == wanted

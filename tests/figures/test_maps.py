@@ -33,10 +33,10 @@ def test_what_is_said_of_a_plane_stands_in_its_corner():
     assert axes.texts[0].get_color() != axes.texts[1].get_color()
 
 
-def test_a_constant_plane_is_drawn():
+def test_a_constant_plane_is_dark_if_it_is_positive():
     axes = Figure().add_subplot()
-    draw_row(axes, [np.full((3, 3), 7.0)])
-    assert np.isfinite(np.asarray(axes.images[0].get_array())).all()
+    draw_row(axes, [np.full((3, 3), value) for value in (7.0, 0.0, -7.0)])
+    assert [float(np.asarray(image.get_array()).mean()) for image in axes.images] == [0, 1, 1]
 
 
 def test_each_pooling_is_drawn_with_its_active_nodes():

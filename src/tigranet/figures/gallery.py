@@ -65,7 +65,7 @@ def _filters(net: TIGraNet, data: DataSet) -> Figure:
 
 
 def _pooling(net: TIGraNet, data: DataSet) -> Figure:
-    image = data.test.images[_example(data)]
+    image = data.test.images[_example(net, data)]
     rows = 1 + len(pooled(net, image[None]))
     figure = Figure(figsize=(7, 1.25 * rows), layout="constrained")
     draw_pooling(list(figure.subplots(rows, 1, squeeze=False)[:, 0]), net, image)
@@ -74,7 +74,7 @@ def _pooling(net: TIGraNet, data: DataSet) -> Figure:
 
 def _turned(net: TIGraNet, data: DataSet) -> Figure:
     """One image at eight angles, with the answers, and maps of the last convolution: they turn with it."""
-    which = _example(data)
+    which = _example(net, data)
     image = data.test.images[which].expand(len(ANGLES), -1, -1, -1)
     images = rotate(image, torch.tensor(ANGLES), outside=data.moved.outside)
     answers = predict(net, images)
@@ -97,7 +97,7 @@ def _after_pooling(net: TIGraNet, data: DataSet) -> Figure:
     images = data.test.images[_one_of_each(data.test.labels)[:6]]
     height, width = images.shape[2:]
     kept = pooled(net, images)
-    each = max(1, (COLUMNS - 1) // len(kept))
+    each = max(1, COLUMNS // len(kept))
     figure = Figure(figsize=(7, 0.82 * len(images) + 0.2), layout="constrained")
     places = figure.subplots(len(images), 1, squeeze=False)[:, 0]
     for number, (place, image) in enumerate(zip(places, images, strict=True)):
@@ -149,9 +149,12 @@ def _moved(data: DataSet, how: Isometry, seed: int) -> Labelled:
     return Labelled(how(data.test.images[:MOVED], generator), data.test.labels[:MOVED])
 
 
-def _example(data: DataSet) -> int:
-    """The first test image of the third class, or of the last of fewer: for digits, a 2, as in the paper."""
-    return int(_one_of_each(data.test.labels)[min(2, len(data.class_names) - 1)])
+def _example(net: TIGraNet, data: DataSet) -> int:
+    """The first test image of the third class, or of the last of fewer, that is read right upright, if any is: for
+    digits, a 2, as in the paper."""
+    own = torch.nonzero(data.test.labels == min(2, len(data.class_names) - 1)).flatten()
+    right = own[predict(net, data.test.images[own]) == data.test.labels[own]]
+    return int([*right, *own, 0][0])
 
 
 def _one_of_each(labels: Tensor) -> Tensor:

@@ -53,6 +53,7 @@ def draw_row(
     for number, plane in enumerate(planes):
         left = number * (width + GAP)
         low, high = float(plane.min()), float(plane.max())
+        low = low if high > low else min(0.0, low)  # the same everywhere: dark if positive
         grey = 1 - (plane - low) / (high - low if high > low else 1)
         shown = np.repeat(grey[..., None], 3, axis=2)
         if masks is not None and (mask := masks[number]) is not None:
