@@ -47,7 +47,7 @@ def test_each_pooling_is_drawn_with_its_active_nodes():
     draw_pooling(list(places), net, image)
     titles = [place.get_title(loc="left") for place in places]
     assert titles[0] == "image"
-    assert titles[2].startswith("maps after DP[10]; last, the nodes that one of them keeps, ")
+    assert titles[2].startswith("maps after DP[10]; last, the nodes that any map keeps, ")
     (first,) = (maps for maps in net.maps(image[None]) if str(maps.layer) == "DP[20]")
     drawn = np.asarray(places[1].images[0].get_array())
     pale = (drawn == DROPPED).all(-1)

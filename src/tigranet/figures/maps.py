@@ -84,7 +84,7 @@ def draw_pooling(
         if maps.omega is not None:
             omega = maps.omega[0, 0].reshape(height, width).numpy()
             planes, masks = [*planes, omega.astype(np.float32)], [*masks, omega]
-            told += f"; last, the nodes that one of them keeps, {omega.sum():,} of {omega.size:,}"
+            told += f"; last, the nodes that any map keeps, {omega.sum():,} of {omega.size:,}"
         draw_row(place, planes, masks)
         place.set_title(told, fontsize=9, loc="left")
 
