@@ -318,6 +318,7 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
         "report": ["--no-cnn", "--images", "10"],
         "bench": ["--batch", "2", "--json"],
         "reproduce": ["--epochs", "1"],
+        "figures": ["--epochs", "1"],
     }
     code, _, err = tigranet(monkeypatch, capsys, *example, *quick.get(name, []))
     assert code in (0, None), err

@@ -24,7 +24,7 @@ def run(command, folder):
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.stem
+    "page", [page for page in PAGES if re.search("```(python|bash)", page.read_text())], ids=lambda page: page.stem
 )
 def test_a_page_runs_as_it_is_written(page, tmp_path):
     python = ""

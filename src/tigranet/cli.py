@@ -322,25 +322,37 @@ def report(
     print(f"open {page}")
 
 
-@app.command(epilog="Example: tigranet figures model/ mnist-012 -o figures/")
+@app.command(epilog="Example: tigranet figures model/ mnist-012 --rivals -o figures/")
 def figures(
     model: Model,
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")] = Path("figures"),
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw their answers as well.")
+    ] = False,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes of the two over the training images.", show_default="as usual")
+    ] = None,
     seed: SplitSeed = None,
     data_dir: DataDir = None,
     debug: Debug = False,
 ) -> None:
-    """Draw what a network has learned: its filters, what the pooling keeps, its maps of turned images."""
+    """Draw the paper's figures of a network: its filters, what the pooling keeps, its maps of turned images, and with
+    --rivals its answers beside theirs."""
     try:
         from tigranet.figures.gallery import save_gallery
     except ModuleNotFoundError:
         raise ImportError("figures are drawn by matplotlib: pip install 'tigranet[figures]'") from None
+    from tigranet.evaluation.robustness import check_fits
+    from tigranet.experiments.rivals import rivals_of
+
     _check_writable(output, "gallery")
     console = Console(stderr=True, highlight=False)
     net, data_set, seed = _load_for(model, data, seed, data_dir, console)
+    check_fits(net, data_set)
+    beside = rivals_of(net, data_set, seed, epochs, console) if rivals else None
     with console.status("drawing"):
-        written = save_gallery(output, net, data_set, seed)
+        written = save_gallery(output, net, data_set, seed, beside)
     for path in written:
         print(path)
 

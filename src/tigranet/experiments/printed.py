@@ -67,7 +67,7 @@ def as_markdown(table: TableOf, records: Sequence[Record], epochs: int | None = 
         parameters = f"{runs[0]['parameters']:,}" if runs else "-"
         out.append(f"| {data} | {row.name} | {' | '.join(cells)} | {parameters} | {len(runs)} |")
     out += ["", "Mean and standard deviation over the seeds."]
-    if "moved" in table.columns:
+    if "moved" in (*table.columns, *table.also):
         out += ["Moved: rotated, or shifted for MNIST-trans; 'drop' is what is lost against upright."]
     if any(row.reported and "±" in row.reported[-1] for row in table.rows):
         out += ["The paper's deviation is over ten draws of its test set."]

@@ -76,8 +76,9 @@ def reproduce(
     everything = records(kept)
     text = as_markdown(table, everything, epochs)
     for suffix, content in ((".md", text), (".csv", as_csv(name, table, everything, epochs))):
-        with whole_file(kept.with_suffix(suffix)) as file:
-            file.write(content)
+        if content:
+            with whole_file(kept.with_suffix(suffix)) as file:
+                file.write(content)
     return text
 
 

@@ -12,8 +12,9 @@ from torch import nn
 from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import rotate
 from tigranet.evaluation.accuracy import predict
+from tigranet.figures.maps import WRONG
 
-RIGHT, WRONG = "#0072b2", "#d55e00"  # told apart by colour-blind readers
+RIGHT = "#0072b2"  # told apart from the colour of mistakes by colour-blind readers
 
 
 def draw_rotated(
