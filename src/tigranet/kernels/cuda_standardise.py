@@ -1,0 +1,164 @@
+"""Standardising maps on NVIDIA GPUs: moments of a few images a block, merged, then a pass over the maps; back alike."""
+
+import torch
+from torch import Tensor
+
+from tigranet.kernels.cuda import _kernel as kernel_for
+from tigranet.kernels.cuda import _launch as launch
+
+THREADS = 256
+NODES = 8192
+"""Of a map, in some images, that a block sums up."""
+
+SOURCE = r"""
+// images first .. last of one map; a block has blockIdx.x % maps and blockIdx.x / maps
+#define RANGE \
+  __shared__ double scratch[2][THREADS / 32]; \
+  int map = blockIdx.x % maps, chunk = blockIdx.x / maps; \
+  int first = chunk * EACH, last = min(first + EACH, batch); \
+  long long n = (long long)(last - first) * NODES;
+#define AT(i) ((first + (i) / NODES) * (long long)maps + map) * NODES + (i) % NODES
+
+// the sums of a and b over the block, in every thread
+__device__ __forceinline__ void block_sum(double& a, double& b, double (*scratch)[THREADS / 32]) {
+  a = warp_sum(a); b = warp_sum(b);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) { scratch[0][threadIdx.x / 32] = a; scratch[1][threadIdx.x / 32] = b; }
+  __syncthreads();
+  a = b = 0;
+  for (int w = 0; w < THREADS / 32; w++) { a += scratch[0][w]; b += scratch[1][w]; }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+moments(const REAL* __restrict__ z, double* __restrict__ parts, int batch, int maps) {
+  RANGE
+  REAL sum = 0, squares = 0;
+  for (long long i = threadIdx.x; i < n; i += THREADS) sum += z[AT(i)];
+  double total = sum, none = 0;
+  block_sum(total, none, scratch);
+  REAL mean = (REAL)(total / n);
+  double shift = 0, about = 0;
+  sum = 0;
+  for (long long i = threadIdx.x; i < n; i += THREADS) {
+    REAL d = z[AT(i)] - mean;
+    sum += d;
+    squares += d * d;
+  }
+  shift = sum; about = squares;
+  block_sum(shift, about, scratch);
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x * 2] = mean + shift / n;
+    parts[blockIdx.x * 2 + 1] = about - shift * shift / n;
+  }
+}
+
+extern "C" __global__ void merge(const double* __restrict__ parts, REAL* __restrict__ mean, REAL* __restrict__ variance,
+                                 int batch, int maps) {
+  int map = blockIdx.x * blockDim.x + threadIdx.x;
+  if (map >= maps) return;
+  double centre = 0, squares = 0, seen = 0;
+  for (int first = 0, chunk = 0; first < batch; first += EACH, chunk++) {  // Chan's merge
+    double count = (double)min(EACH, batch - first) * NODES, both = seen + count;
+    double step = parts[(chunk * maps + map) * 2] - centre;
+    squares += parts[(chunk * maps + map) * 2 + 1] + step * step * seen * count / both;
+    centre += step * count / both;
+    seen = both;
+  }
+  mean[map] = (REAL)centre;
+  variance[map] = (REAL)(squares / seen);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+transform(const REAL* __restrict__ z, const REAL* __restrict__ mean, const REAL* __restrict__ variance,
+          REAL* __restrict__ out, double eps, int maps) {
+  int map = blockIdx.x % maps;
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps);
+  long long at = (long long)blockIdx.x * NODES;
+  for (int i = threadIdx.x; i < NODES; i += THREADS) out[at + i] = (z[at + i] - centre) * scale;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+pulls(const REAL* __restrict__ g, const REAL* __restrict__ z, const REAL* __restrict__ mean,
+      const REAL* __restrict__ variance, double* __restrict__ parts, double eps, int batch, int maps) {
+  RANGE
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps), sum = 0, products = 0;
+  for (long long i = threadIdx.x; i < n; i += THREADS) {
+    long long at = AT(i);
+    REAL up = g[at];
+    sum += up;
+    products += up * ((z[at] - centre) * scale);
+  }
+  double total = sum, along = products;
+  block_sum(total, along, scratch);
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x * 2] = total;
+    parts[blockIdx.x * 2 + 1] = along;
+  }
+}
+
+extern "C" __global__ void total(const double* __restrict__ parts, REAL* __restrict__ sums, int batch, int maps) {
+  int map = blockIdx.x * blockDim.x + threadIdx.x;
+  if (map >= maps) return;
+  double sum = 0, along = 0;
+  for (int chunk = 0; chunk * EACH < batch; chunk++) {
+    sum += parts[(chunk * maps + map) * 2];
+    along += parts[(chunk * maps + map) * 2 + 1];
+  }
+  sums[map * 2] = (REAL)(sum / ((double)batch * NODES));
+  sums[map * 2 + 1] = (REAL)(along / ((double)batch * NODES));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+pulled(const REAL* __restrict__ g, const REAL* __restrict__ z, const REAL* __restrict__ mean,
+       const REAL* __restrict__ variance, const REAL* __restrict__ sums, REAL* __restrict__ out, double eps, int maps) {
+  int map = blockIdx.x % maps;
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps);
+  REAL sum = sums[map * 2], along = sums[map * 2 + 1];
+  long long at = (long long)blockIdx.x * NODES;
+  for (int i = threadIdx.x; i < NODES; i += THREADS) {
+    REAL x = (z[at + i] - centre) * scale;
+    out[at + i] = scale * (g[at + i] - sum - x * along);
+  }
+}
+"""
+
+
+def _run(name: str, blocks: int, like: Tensor, args: list[object], threads: int = THREADS) -> None:
+    nodes = like.shape[2]
+    macros = {
+        "REAL": "float" if like.dtype == torch.float32 else "double",
+        "H": 1,
+        "W": nodes,
+        "NODES": nodes,
+        "EACH": _images(nodes),
+        "THREADS": THREADS,
+    }
+    kernel = kernel_for(name, SOURCE, tuple(macros.items()), 0, False, like.device.index)
+    launch(kernel, blocks, (threads, 1, 1), args, like.device, 0)
+
+
+def _images(nodes: int) -> int:
+    """That a block sums up a map of."""
+    return max(1, NODES // nodes)
+
+
+def forward(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    batch, maps, nodes = z.shape
+    out, mean, variance = torch.empty_like(z), z.new_empty(maps), z.new_empty(maps)
+    chunks = -(-batch // _images(nodes))
+    parts = torch.empty(chunks, maps, 2, dtype=torch.float64, device=z.device)
+    _run("moments", chunks * maps, z, [z, parts, batch, maps])
+    _run("merge", -(-maps // 32), z, [parts, mean, variance, batch, maps], 32)
+    _run("transform", batch * maps, z, [z, mean, variance, out, eps, maps])
+    return out, mean, variance
+
+
+def backward(g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
+    batch, maps, nodes = z.shape
+    g_z, sums = torch.empty_like(z), z.new_empty(maps, 2)
+    chunks = -(-batch // _images(nodes))
+    parts = torch.empty(chunks, maps, 2, dtype=torch.float64, device=z.device)
+    _run("pulls", chunks * maps, z, [g, z, mean, variance, parts, eps, batch, maps])
+    _run("total", -(-maps // 32), z, [parts, sums, batch, maps], 32)
+    _run("pulled", batch * maps, z, [g, z, mean, variance, sums, g_z, eps, maps])
+    return g_z
