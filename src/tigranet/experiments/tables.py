@@ -54,10 +54,15 @@ def _small(method: str, *reported: str, **more: Any) -> Row:
 
 
 def _eth80(data: str, stn: str, convnet: str, deepscat: str, harmnet: str, tigranet: str) -> tuple[Row, ...]:
-    """Table 4 on ``data``, with what the paper prints, and the rivals that it leaves out."""
+    """Table 4 on ``data``, with what the paper prints, and the rivals that it leaves out.
+
+    Its test images are not moved, so jitter has nothing to teach: on the validation images of seed 0 TIGraNet has 97.0
+    without it and 94.0 with it, the ConvNet 94.0 and 94.3.
+    """
+    still: dict[str, Any] = {"recipe": {"jitter": 0.0}}
 
     def row(method: str, reported: str) -> Row:
-        return Row(method, data, "paper", (reported,) if reported else ())
+        return Row(method, data, "paper", (reported,) if reported else (), **still)
 
     return (
         row("STN", stn),
@@ -65,10 +70,10 @@ def _eth80(data: str, stn: str, convnet: str, deepscat: str, harmnet: str, tigra
         row("DeepScat", deepscat),
         row("HarmNet", harmnet),
         row("TIGraNet", tigranet),
-        Row("TIGraNet", data, "paper", **TORUS),
-        Row("TIGraNet", data, "paper", **NO_JITTER),
-        Row("ConvNet", data, "gap", note=GAP),
-        Row("GroupCNN", data, "c8", note=C8),
+        Row("TIGraNet", data, "paper", **TORUS, **still),
+        Row("TIGraNet", data, "paper", note="jitter"),
+        Row("ConvNet", data, "gap", note=GAP, **still),
+        Row("GroupCNN", data, "c8", note=C8, **still),
     )
 
 
@@ -138,7 +143,7 @@ TABLES = {
         also=("test", "nearest", "drop"),
     ),
     "table4": TableOf(
-        "Table 4: ETH-80, by image as in the paper and with whole objects held out, accuracy in per cent",
+        "Table 4: ETH-80, by image as in the paper and with whole objects held out, no jitter, accuracy in per cent",
         ("test",),
         _eth80("eth80", "45.1", "80.1", "87.3", "94.0", "95.1") + _eth80("eth80-objects", "", "", "", "", ""),
         also=("validation", "rotated"),
@@ -157,4 +162,4 @@ TABLES = {
         also=("test", "moved", "nearest", "drop"),
     ),
 }  # fmt: skip
-"""Without augmentation unless a row says so; jitter, of half a pixel, for all methods alike."""
+"""Without augmentation unless a row says so; jitter, of half a pixel, for all methods alike, and on ETH-80 for none."""
