@@ -1,5 +1,6 @@
 """A grid as the kernels read it."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -45,26 +46,47 @@ def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
     return s, (height, width, stride, neighbours, *wraps), s.dtype.type(grid[4])
 
 
+@lru_cache(maxsize=256)
 def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
-    """For the GPU: how a map is held in registers, as columns a lane and rows a warp; None if it is too large.
+    """For the GPU: how a map is held in registers; None if it is too large. A lane has ``COLUMNS`` columns of ``ROWS``
+    rows; lanes beside one another make a band of rows, of which a warp has ``GROUPS`` and a map ``GROUPS * WARPS``.
 
-    A node takes two numbers forward; four, and bits, backward.
+    A node takes two numbers forward; four, and bits, backward. The one with the least work is taken, as counted in
+    instructions: those of the nodes, of the columns that are exchanged, and of the step.
     """
-    columns = -(-width // 32)
-    numbers = columns * (4 if backward else 2)
+    return min(_layouts(height, width, itemsize, backward), default=(0, None), key=lambda found: found[0])[1]
+
+
+def _layouts(height: int, width: int, itemsize: int, backward: bool) -> Iterator[tuple[float, dict[str, int]]]:
+    """Those that fit, each after its cost."""
     wide = itemsize // 4
-    for held in (64 if not backward else 56 if columns == 1 else 40, 80, 104):  # where an H200 is fastest, then others
-        warps = -(-height // max(1, held // numbers))
-        rows = -(-height // warps)
-        warps = -(-height // rows)
-        maps = 4 if warps == 1 else 1
-        taken = rows * (wide * numbers + columns * backward) + WORKING
-        blocks = 65_536 // (32 * warps * maps * taken)  # the registers of a multiprocessor over those of a block
-        borders = warps * 4 * columns * 32 * itemsize  # bytes of shared memory
-        if warps <= 32 and blocks and taken < 255 and borders <= 30_000:
-            blocks = 1 if warps == 1 else min(blocks, 16)
-            return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": blocks}
-    return None
+    for columns in range(1, min(width, 8) + 1):
+        across = -(-width // columns)
+        for groups in range(1, 32 // across + 1):
+            for warps in range(1, 33):
+                rows = -(-height // (groups * warps))
+                if -(-height // rows) != groups * warps:
+                    continue  # a band would be empty
+                nodes = rows * columns
+                taken = nodes * (wide * (4 if backward else 2) + backward) + WORKING + 6 * columns * wide
+                blocks = 65_536 // (32 * warps * taken)
+                if taken > 250 or not blocks or warps * 4 * columns * 32 * itemsize > 30_000:
+                    continue
+                exchanged = 2 * rows + 2 * columns * (groups > 1 or warps > 1)
+                cost = warps * (7 * nodes + 3 * exchanged + 50 + 20 * (warps > 1))
+                idle = max(1.0, 12 / (blocks * warps))  # too few warps to hide what each waits for
+                maps = 4 if warps == 1 else 1
+                yield (
+                    cost * idle,
+                    {
+                        "COLUMNS": columns,
+                        "GROUPS": groups,
+                        "ROWS": rows,
+                        "WARPS": warps,
+                        "MAPS": maps,
+                        "BLOCKS": 1 if warps == 1 else min(blocks, 16),
+                    },
+                )
 
 
 def in_shared(height: int, width: int, itemsize: int) -> bool:
