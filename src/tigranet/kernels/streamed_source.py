@@ -82,8 +82,8 @@ __device__ __forceinline__ REAL block_sum(REAL x, REAL* sums) {
   return total;
 }
 
-// fresh = factor * shifted(v) + sign * before, where ``fresh`` may be ``before``; if ``measured``, of every block the mean
-// of the magnitudes and the sum of squares about it. With factor 0 ``before`` is measured, and nothing is written.
+// fresh = factor * shifted(v) + sign * before, where ``fresh`` may be ``before``; if ``measured``, of every block the
+// mean of the magnitudes and the sum of squares about it. With factor 0 ``before`` is measured, and nothing written.
 extern "C" __global__ void __launch_bounds__(32 * TALL)
 streamed_step(const REAL* v, const REAL* before, REAL* fresh, const REAL* __restrict__ root, double* parts, int height,
               int width, int items, int factor, int sign, int measured) {
