@@ -48,7 +48,7 @@ def measure() -> list[Row]:
 
 
 def _peers(net: TIGraNet) -> dict[str, Callable[[Tensor], Tensor]]:
-    """The same network on ChebConv's propagation, the paper's ConvNet, kymatio's scattering and fully-connected layers."""
+    """The same network on ChebConv's propagation, the paper's ConvNet, and kymatio's scattering below a classifier."""
     graph = ChebConvLaplacian(26, DEVICE)
 
     def by_cheb_conv(images: Tensor) -> Tensor:

@@ -17,12 +17,12 @@ needs_a_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ co
 
 
 class Emulated:
-    """Called as a kernel that PyTorch has compiled is."""
+    """A kernel, to be launched."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
 
-    def __call__(self, grid: Any, block: Any, args: list[Any], shared_mem: int = 0) -> None:
+    def __call__(self, blocks: Any, block: Any, args: list[Any], shared: int) -> None:
         held = [
             ctypes.c_void_p(arg.data_ptr())
             if isinstance(arg, torch.Tensor)
@@ -33,7 +33,7 @@ class Emulated:
         ]
         pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(value) for value in held))
         three = ctypes.c_int * 3
-        self.library.launch(pointers, three(*grid), three(*block), shared_mem)
+        self.library.launch(pointers, three(*blocks), three(*block), shared)
 
 
 def emulate(monkeypatch: Any, folder: Path) -> None:
@@ -50,9 +50,9 @@ def emulate(monkeypatch: Any, folder: Path) -> None:
         subprocess.run(["g++", *flags, *defined, *files], check=True)
         return Emulated(ctypes.CDLL(str(path.with_suffix(".so"))))
 
-    def launch(kernel: Any, grid: Any, block: Any, args: list[Any], device: Any, shared: int = 0) -> None:
-        if all(grid):
-            kernel(grid=grid, block=block, args=args, shared_mem=shared)
+    def launch(kernel: Any, blocks: Any, block: Any, args: list[Any], device: Any, shared: int = 0) -> None:
+        if all(blocks):
+            kernel(blocks, block, args, shared)
 
     monkeypatch.setattr(nvrtc, "kernel", kernel)
     monkeypatch.setattr(nvrtc, "launch", launch)

@@ -13,14 +13,14 @@ from oracles import random_signal
 from tigranet import DynamicPool, GridLaplacian, SpectralConv
 from tigranet.kernels import cuda, using
 from tigranet.kernels.cuda_source import CONVOLUTION, POOLING, STATISTICS
-from tigranet.kernels.layout import over_warps
+from tigranet.kernels.layout import Held, over_warps
 
 
 @needs_nvcc
 @pytest.mark.parametrize(("size", "backward"), [(26, 0), (26, 1), (50, 0), (50, 1)])
 def test_a_map_stays_in_registers(tmp_path, size, backward):
-    measures = over_warps(size, size, 4, bool(backward))
-    macros = GRID | {"H": size, "W": size, "ORDER": 12, "BACKWARD": backward} | measures
+    held = over_warps(size, size, 4, bool(backward))._asdict()
+    macros = GRID | {"H": size, "W": size, "ORDER": 12, "BACKWARD": backward} | {k.upper(): v for k, v in held.items()}
     report = compile_to_registers(tmp_path, STATISTICS, macros)
     assert re.search(r"\b0 bytes stack frame", report), report
 
@@ -50,8 +50,7 @@ def test_statistics_however_a_map_is_held(grid, columns, groups, warps, tmp_path
     emulate(monkeypatch, tmp_path)
     rows = -(-grid.height // (groups * warps))
     maps = 2 if warps == 1 else 1
-    held = {"COLUMNS": columns, "GROUPS": groups, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": 1}
-    monkeypatch.setattr(cuda, "over_warps", lambda *_: held)
+    monkeypatch.setattr(cuda, "over_warps", lambda *_: Held(columns, groups, rows, warps, maps, 1))
     rng = np.random.default_rng(warps)
     for dtype in (torch.float32, torch.float64) if columns == 3 else (torch.float32,):
         for _ in range(4):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,8 +12,6 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
-WORKING = 50
-"""Registers of a thread beside those that hold nodes of a map, about."""
 SHARED = 40 * 1024
 """Bytes of shared memory that hold an image, at most: of larger ones the powers do not stay in registers."""
 
@@ -46,47 +44,49 @@ def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
     return s, (height, width, stride, neighbours, *wraps), s.dtype.type(grid[4])
 
 
+class Held(NamedTuple):
+    """How the GPU holds a map in registers, see ``cuda_source.py``."""
+
+    columns: int
+    groups: int
+    rows: int
+    warps: int
+    maps: int
+    blocks: int
+
+
 @lru_cache(maxsize=256)
-def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
-    """For the GPU: how a map is held in registers; None if it is too large. A lane has ``COLUMNS`` columns of ``ROWS``
-    rows; lanes beside one another make a band of rows, of which a warp has ``GROUPS`` and a map ``GROUPS * WARPS``.
+def over_warps(height: int, width: int, itemsize: int, backward: bool) -> Held | None:
+    """For the GPU: how a map is held in registers, the cheapest way; None if it is too large."""
+    found = min(_ways(height, width, itemsize // 4, backward), default=None, key=lambda way: way[0])
+    return found and found[1]
 
-    A node takes two numbers forward; four, and bits, backward. The one with the least work is taken, as counted in
-    instructions: those of the nodes, of the columns that are exchanged, and of the step.
+
+def _ways(height: int, width: int, wide: int, backward: bool) -> Iterator[tuple[float, Held]]:
+    """Those that fit, each after its cost: instructions of the nodes, of the shuffles and of the ends of columns; and
+    the more, the fewer warps there is room for, the more registers spill, and the less evenly the warps share out among
+    the four parts of a multiprocessor, each with 512 registers a lane. The numbers were fitted to times on an H200.
+
+    A node takes two numbers forward; four, and bits, backward. Several bands in each of several warps were slow.
     """
-    return min(_layouts(height, width, itemsize, backward), default=(0, None), key=lambda found: found[0])[1]
-
-
-def _layouts(height: int, width: int, itemsize: int, backward: bool) -> Iterator[tuple[float, dict[str, int]]]:
-    """Those that fit, each after its cost."""
-    wide = itemsize // 4
     for columns in range(1, min(width, 8) + 1):
         across = -(-width // columns)
         for groups in range(1, 32 // across + 1):
-            for warps in range(1, 33):
+            for warps in range(1, 33) if groups == 1 else (1,):
                 rows = -(-height // (groups * warps))
-                if -(-height // rows) != groups * warps:
-                    continue  # a band would be empty
                 nodes = rows * columns
-                taken = nodes * (wide * (4 if backward else 2) + backward) + WORKING + 6 * columns * wide
-                blocks = 65_536 // (32 * warps * taken)
-                if taken > 250 or not blocks or warps * 4 * columns * 32 * itemsize > 30_000:
+                taken = nodes * (4 * wide + 2) + 90 if backward else (2 * nodes + 8 * columns) * wide + 40
+                blocks = 4 * (512 // min(taken, 255)) // warps
+                shared = warps * 4 * columns * 32 * 4 * wide  # bytes
+                empty = -(-height // rows) != groups * warps  # a band would be
+                if empty or taken > (310 if backward else 250) or not blocks or shared > 30_000:
                     continue
-                exchanged = 2 * rows + 2 * columns * (groups > 1 or warps > 1)
-                cost = warps * (7 * nodes + 3 * exchanged + 50 + 20 * (warps > 1))
-                idle = max(1.0, 12 / (blocks * warps))  # too few warps to hide what each waits for
-                maps = 4 if warps == 1 else 1
-                yield (
-                    cost * idle,
-                    {
-                        "COLUMNS": columns,
-                        "GROUPS": groups,
-                        "ROWS": rows,
-                        "WARPS": warps,
-                        "MAPS": maps,
-                        "BLOCKS": 1 if warps == 1 else min(blocks, 16),
-                    },
-                )
+                cost = nodes + 5 * columns if backward else 7 * nodes + 2.4 * rows + 20 * columns + 34
+                cost *= warps * (1 + 3 / (blocks * warps))
+                if backward:
+                    cost *= (1.3 if taken > 255 else 1) * (1.2 if warps > 2 and warps % 4 else 1)
+                maps = 2 if warps == 1 and taken <= 128 else 1
+                yield cost, Held(columns, groups, rows, warps, maps, 1 if warps == 1 else min(blocks, 16))
 
 
 def in_shared(height: int, width: int, itemsize: int) -> bool:

@@ -1,6 +1,7 @@
 """The statistics and the convolution on NVIDIA GPUs for grids of any size and for any order: a launch a step."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -40,7 +41,7 @@ def statistics_backward(g: Tensor, phi: Tensor, z: Tensor, order: int, rounding:
     maps, nodes = z.contiguous().flatten(0, 1), z.shape[-1]
     g_z = torch.zeros_like(maps)
     g, phi = (tensor.reshape(len(maps), order + 1, 2) for tensor in (g, phi))
-    kernel = _kernel("streamed_pull", grid, z)
+    kernel = _kernel("streamed_pull", grid, z.dtype, z.device)
     for some in _chunks(len(maps), (order + 2) * nodes * z.itemsize):
         t = [maps[some]]
         for k in range(1, order + 1):
@@ -103,14 +104,15 @@ def _step(
     """new = factor * shifted(v) + sign * before; and the moments of every block of it, if there are ``parts``."""
     args: list[Any] = [v, before, new, nvrtc.root(grid, v.dtype, v.device), v if parts is None else parts]
     args += [*grid[:2], len(v), factor, sign, int(parts is not None)]
-    _launch(_kernel("streamed_step", grid, v), (*_blocks(grid), len(v)), (32, TALL, 1), args)
+    _launch(_kernel("streamed_step", grid, v.dtype, v.device), (*_blocks(grid), len(v)), (32, TALL, 1), args)
 
 
 def _combine(weights: Tensor, signals: Tensor, answers: Tensor, mask: Tensor | None, levels: bool = False) -> None:
     """The sums of weights[o, j] * signals[j]: from images to levels, or from ``levels`` to images, image by image."""
     outputs, count = weights.shape
     items, nodes = answers.shape[0 if levels else 1], answers.shape[-1]
-    kernel = _kernel("streamed_combine", None, signals, SIGNALS=count, HELD=int(outputs > 1 and count <= 32))
+    held = int(outputs > 1 and count <= 32)
+    kernel = _kernel("streamed_combine", None, signals.dtype, signals.device, SIGNALS=count, HELD=held)
     strides = [1, items, outputs, 1] if levels else [count, 1, 1, items]
     args = [signals, weights.contiguous(), signals if mask is None else mask, answers, nodes, items, outputs]
     _launch(kernel, (-(-nodes // THREADS), 1, items), (THREADS, 1, 1), [*args, *strides, int(mask is not None)])
@@ -120,18 +122,19 @@ def _dots(signals: Tensor, levels: Tensor) -> Tensor:
     """The products of signals (images, signals, nodes) and levels (levels, images, nodes), summed over the rest."""
     items, count, nodes = signals.shape
     each = max(1, min(8, 64 // len(levels)))
-    kernel = _kernel("streamed_dots", None, signals, LEVELS=len(levels), ITEMS=each)
+    kernel = _kernel("streamed_dots", None, signals.dtype, signals.device, LEVELS=len(levels), ITEMS=each)
     pieces = -(-nodes // (THREADS * each))
     parts = signals.new_empty(items, pieces, count, len(levels), dtype=torch.float64)
     _launch(kernel, (pieces, 1, items), (THREADS, 1, 1), [signals, levels, parts, nodes, items, count])
     return parts.sum((0, 1))
 
 
-def _kernel(name: str, grid: Grid | None, like: Tensor, **macros: int) -> Any:
+@lru_cache(maxsize=256)
+def _kernel(name: str, grid: Grid | None, dtype: torch.dtype, device: torch.device, **macros: int) -> Any:
     """Compiled for one use: what the others have as macros is any number."""
-    described = nvrtc.grid_macros(grid or (3, 3, 8, False, 1.0), like.dtype)
+    described = nvrtc.grid_macros(grid or (3, 3, 8, False, 1.0), dtype)
     described |= {"SIGNALS": 1, "HELD": 0, "LEVELS": 1, "ITEMS": 1, "BAND": BAND, "TALL": TALL, "THREADS": THREADS}
-    return nvrtc.kernel(name, STREAMED, tuple((described | macros).items()), 0, True, like.device.index)
+    return nvrtc.kernel(name, STREAMED, tuple((described | macros).items()), 0, True, device)
 
 
 def _launch(kernel: Any, blocks: nvrtc.Three, block: nvrtc.Three, args: list[Any]) -> None:
