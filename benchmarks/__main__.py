@@ -23,11 +23,12 @@ def _all(limits: dict[str, float], compiled: bool) -> Iterator[Row]:
     """Row by row, so that none is lost if the rest fails."""
     for limit, value in limits.items():
         yield Row(limit, 0, "machine", value, None, None)
-    for measure in (network.measure, pooling.measure, convolution.measure, statistics.growth):
+    yield from statistics.growth()
+    yield from statistics.measure(compiled)
+    for measure in (network.measure, convolution.measure, pooling.measure):
         yield from measure()
     if DEVICE.type == "cuda":
         yield from languages.measure()
-    yield from statistics.measure(compiled)
 
 
 def draw(rows: list[Row], limits: dict[str, float], device: str, path: Path) -> None:

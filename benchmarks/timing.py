@@ -6,6 +6,7 @@ allocates by its data cannot be captured and has the second only. On a CPU there
 """
 
 import csv
+import gc
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, fields
@@ -91,15 +92,20 @@ def graphed(function: Callable[[], object]) -> Callable[[], object] | None:
             function()
     torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            for _ in range(10):
-                function()
-    except RuntimeError:
-        torch.cuda.synchronize()
-        return None
-    return graph.replay
+    for _ in range(2):  # what is left of earlier work can be in the way of a first capture
+        gc.collect()
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph):
+                for _ in range(10):
+                    function()
+        except RuntimeError as error:
+            reason = str(error).splitlines()[0]
+            torch.cuda.synchronize()
+        else:
+            return graph.replay
+    print(f"not captured: {reason}")
+    return None
 
 
 def compare(

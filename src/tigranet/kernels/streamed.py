@@ -145,12 +145,14 @@ def _blocks(grid: Grid) -> tuple[int, int]:
     return -(-grid[1] // 32), -(-grid[0] // (TALL * BAND))
 
 
+@lru_cache(maxsize=64)
 def _counts(grid: Grid, device: torch.device) -> Tensor:
     """Nodes of every block, in the order of the blocks."""
     across, down = _blocks(grid)
-    rows = (grid[0] - TALL * BAND * torch.arange(down, dtype=torch.float64, device=device)).clamp(max=TALL * BAND)
-    columns = (grid[1] - 32 * torch.arange(across, dtype=torch.float64, device=device)).clamp(max=32)
-    return torch.outer(rows, columns).flatten()
+    with torch.inference_mode(False):
+        rows = (grid[0] - TALL * BAND * torch.arange(down, dtype=torch.float64)).clamp(max=TALL * BAND)
+        columns = (grid[1] - 32 * torch.arange(across, dtype=torch.float64)).clamp(max=32)
+        return torch.outer(rows, columns).flatten().to(device)
 
 
 def _chunks(items: int, bytes_each: int) -> Iterator[slice]:
