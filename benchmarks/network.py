@@ -1,6 +1,7 @@
-"""The whole ``paper`` network at 26 x 26: one image, a training step, and on a GPU an epoch of 50,000 images."""
+"""The whole ``paper`` network at 26 x 26 and its peers: one image, 100 images; a training step; an epoch on a GPU."""
 
 import csv
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -8,9 +9,12 @@ from tempfile import TemporaryDirectory
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from benchmarks.timing import DEVICE, Row, compare
+from benchmarks.peers import ChebConvLaplacian, scattering_network
+from benchmarks.timing import DEVICE, Row, compare, without_gradients
 from tigranet import TIGraNet
+from tigranet.baselines import ConvNet
 from tigranet.data.labelled import Labelled
 from tigranet.kernels import using
 from tigranet.training import Recipe, fit
@@ -35,13 +39,32 @@ def measure() -> list[Row]:
 
     modes = ("fused", "plain")
     net.eval()
-    rows = compare("network, one image", 26, {mode: partial(answer, mode, images[:1]) for mode in modes}, rounds=51)
-    rows += compare("network, 100 images", 26, {mode: partial(answer, mode, images) for mode in modes})
+    others = _peers(net)
+    rows = []
+    for work, some, rounds in (("network, one image", images[:1], 51), ("network, 100 images", images, 9)):
+        candidates = {mode: partial(answer, mode, some) for mode in modes}
+        candidates |= {name: without_gradients(partial(other, some)) for name, other in others.items()}
+        rows += compare(work, 26, candidates, rounds=rounds)
     net.train()
     rows += compare("network, training step of 100", 26, {mode: partial(step, mode) for mode in modes})
     if DEVICE.type == "cuda":
         rows += [epoch()]
     return rows
+
+
+def _peers(net: TIGraNet) -> dict[str, Callable[[Tensor], Tensor]]:
+    """The same network on ChebConv's propagation, the paper's ConvNet, and kymatio's scattering below a classifier."""
+    graph = ChebConvLaplacian(26, DEVICE)
+
+    def by_cheb_conv(images: Tensor) -> Tensor:
+        with using("plain"):
+            return net(images.flatten(2), graph)
+
+    torch.testing.assert_close(by_cheb_conv(image := torch.rand(1, 1, 26, 26, device=DEVICE)), net(image))
+    peers = {"ChebConv": by_cheb_conv, "ConvNet": ConvNet("paper", num_classes=9, image_size=26).to(DEVICE).eval()}
+    if (scattering := scattering_network(26, (500, 300, 100), 9, DEVICE)) is not None:
+        peers["kymatio"] = scattering.eval()
+    return peers
 
 
 def epoch(images: int = 50_000, batch: int = 250, epochs: int = 8) -> Row:

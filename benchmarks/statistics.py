@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from benchmarks.peers import cheb_conv, csr, dense, statistics_by
+from benchmarks.peers import cheb_conv, cheb_conv_as_called, csr, dense, statistics_by
 from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
 from tigranet import GridLaplacian, Statistics
 from tigranet.kernels import using
@@ -27,7 +27,8 @@ def at_size(size: int, batch: int, compiled: bool) -> list[Row]:
     last = z, active  # the axis of the nodes, where each likes it best
     middle = tuple(tensor.transpose(1, 2).contiguous() for tensor in last)
     first = tuple(tensor.permute(2, 0, 1).flatten(1).contiguous() for tensor in last)
-    for signal, _ in (last, middle, first):
+    union = tuple(tensor.flatten(0, 1) for tensor in middle)
+    for signal, _ in (last, middle, first, union):
         signal.requires_grad_()
     functions = {
         "fused": (z, partial(_ours, "fused", layer, z, grid, active)),
@@ -36,6 +37,7 @@ def at_size(size: int, batch: int, compiled: bool) -> list[Row]:
     if compiled:
         fast = torch.compile(layer, dynamic=False)
         functions["plain, compiled"] = z, partial(_ours, "plain", fast, z, grid, active)
+    functions["ChebConv, as called"] = union[0], partial(cheb_conv_as_called(size, batch, DEVICE), *union, ORDER)
     functions["ChebConv"] = middle[0], partial(statistics_by, cheb_conv(size, DEVICE), *middle, ORDER, 1)
     functions["ChebConv, nodes first"] = first[0], partial(statistics_by, cheb_conv(size, DEVICE), *first, ORDER, 0)
     functions["CSR"] = first[0], partial(statistics_by, csr(size, DEVICE), *first, ORDER, 0)
@@ -60,11 +62,11 @@ def growth() -> list[Row]:
 def _grown(size: int) -> list[Row]:
     z = torch.randn(1, MAPS, size * size).to(DEVICE).requires_grad_()
     grid = GridLaplacian(size, size)
-    modes = {"fused": "auto", "plain": "plain"}  # on a GPU the largest have no fused version
-    forward = {name: partial(_ours, mode, Statistics(ORDER), z, grid, None) for name, mode in modes.items()}
+    forward = {mode: partial(_ours, mode, Statistics(ORDER), z, grid, None) for mode in ("fused", "plain")}
     kept = {name: kept_for_backward(function) for name, function in forward.items()}
     both = {name: with_gradients(function, [z]) for name, function in forward.items()}
-    return compare("growth, with backward", size, both, kept, rounds=7)
+    alone = {name: without_gradients(function) for name, function in forward.items()}
+    return compare("growth", size, alone, rounds=7) + compare("growth, with backward", size, both, kept, rounds=7)
 
 
 def _ours(mode, layer, z, grid, active):

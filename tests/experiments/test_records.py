@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 
+from tigranet.experiments import records as module
 from tigranet.experiments.records import add_record, records
 
 
@@ -25,11 +26,11 @@ def test_a_line_that_was_broken_off_spoils_no_other(tmp_path):
 
 def test_lines_of_several_processes_do_not_run_into_each_other(tmp_path):
     path = tmp_path / "runs.jsonl"
-    code = (
-        "import sys; from pathlib import Path; from tigranet.experiments.records import add_record\n"
-        "for n in range(200): add_record(Path(sys.argv[1]), {'by': sys.argv[2], 'n': n, 'long': 'x' * 3000})"
+    code = (  # the file alone, without PyTorch
+        "import runpy, sys; from pathlib import Path; add = runpy.run_path(sys.argv[1])['add_record']\n"
+        "for n in range(200): add(Path(sys.argv[2]), {'by': sys.argv[3], 'n': n, 'long': 'x' * 3000})"
     )
-    writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
+    writers = [subprocess.Popen([sys.executable, "-c", code, module.__file__, str(path), name]) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]
     found = [json.loads(line) for line in path.read_text().splitlines()]
     for name in "ab":

@@ -5,19 +5,11 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+from agreement import assert_convolutions_agree, convolution
 from oracles import random_grid, random_signal
 from tigranet import GridLaplacian, SpectralConv
 from tigranet.kernels import using
 from tigranet.testing import SQUARE, equivariance_error, on_nodes, torus_shift
-
-TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
-
-
-def run(mode, conv, y, grid, omega, g):
-    y = y.detach().requires_grad_()
-    with using(mode):
-        z = conv(y, grid, omega)
-    return z.detach(), torch.autograd.grad(z, (y, conv.alpha, conv.beta), g)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -30,13 +22,7 @@ def test_fifty_random_cases(seed):
         y = random_signal(rng, batch, in_maps, grid.num_nodes)
         conv = SpectralConv(in_maps, out_maps, degree).to(y.dtype)
         omega = torch.from_numpy(rng.random((batch, 1, grid.num_nodes)) < 0.6) if rng.random() < 0.6 else None
-        g = torch.from_numpy(rng.standard_normal((batch, out_maps, grid.num_nodes))).to(y.dtype)
-        (came, g_came), (wanted, g_wanted) = (run(mode, conv, y, grid, omega, g) for mode in ("fused", "plain"))
-        assert torch.equal(came, wanted), (grid, y.dtype)
-        filtered = conv.alpha.abs().sum() * g.abs().max()  # terms of this size are added, and may cancel
-        scales = filtered * conv.beta.max(), 2**degree * y.abs().sum() * g.abs().max(), filtered * y.abs().sum()
-        for mine, other, scale in zip(g_came, g_wanted, scales, strict=True):
-            assert (mine - other).abs().max() <= TOLERANCE[y.dtype] * scale, (grid, y.dtype)
+        assert_convolutions_agree("fused", conv, y, grid, omega, rng)
 
 
 @pytest.mark.parametrize("size", [(150, 70), (2, 6000)])
@@ -46,7 +32,7 @@ def test_large_images_are_combined_in_pieces(size):
         torch.randn(1, 6, grid.num_nodes, dtype=torch.float64),
         torch.randn(1, 7, grid.num_nodes, dtype=torch.float64),
     )
-    (came, g_came), (wanted, g_wanted) = (run(mode, conv, y, grid, None, g) for mode in ("fused", "plain"))
+    (came, g_came), (wanted, g_wanted) = (convolution(mode, conv, y, grid, None, g) for mode in ("fused", "plain"))
     assert torch.equal(came, wanted)
     for mine, other in zip(g_came, g_wanted, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10 * float(other.abs().max()))
@@ -68,7 +54,7 @@ def test_nan_and_infinity_come_out_as_from_the_plain_version(value, node):
     grid, y, conv = GridLaplacian(4, 5), torch.rand(2, 2, 20), SpectralConv(2, 3, 3)
     y[0, 1, node] = value
     for omega in (None, torch.rand(2, 1, 20) < 0.5):
-        came, wanted = (run(mode, conv, y, grid, omega, torch.ones(2, 3, 20))[0] for mode in ("fused", "plain"))
+        came, wanted = (convolution(mode, conv, y, grid, omega, torch.ones(2, 3, 20))[0] for mode in ("fused", "plain"))
         assert torch.allclose(came, wanted, rtol=0, atol=0, equal_nan=True)
 
 

@@ -30,10 +30,11 @@ def test_the_flat_layout_holds_the_scale_and_zero_on_the_border(grid):
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("size", [(1, 7), (26, 26), (50, 50), (64, 31), (33, 64), (200, 20)])
 def test_a_map_fits_its_warps(size, backward):
-    measures = over_warps(*size, 4, backward)
-    assert measures["COLUMNS"] * 32 >= size[1]
-    assert measures["ROWS"] * measures["WARPS"] >= size[0] > measures["ROWS"] * (measures["WARPS"] - 1)
-    assert measures["WARPS"] == 1 or measures["MAPS"] == 1
+    held = over_warps(*size, 4, backward)
+    across, bands = -(-size[1] // held.columns), held.groups * held.warps
+    assert across * held.groups <= 32
+    assert held.rows * bands >= size[0] > held.rows * (bands - 1)
+    assert held.warps == 1 or held.maps == 1
 
 
 def test_what_is_too_large_for_the_gpu_is_said():

@@ -135,6 +135,7 @@ TABLES = {
             Row("STN", "mnist-trans", "paper", ("67.1",)),
             Row("TIGraNet", "mnist-trans", "paper", ("79.6",)),
             Row("TIGraNet", "mnist-trans", "paper", **TORUS),
+            Row("TIGraNet", "mnist-trans", "paper", **NO_JITTER),
             Row("ConvNet", "mnist-trans", "gap", note=GAP),
             Row("GroupCNN", "mnist-trans", "c8", note=C8),
         ),

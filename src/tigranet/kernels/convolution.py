@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import describe, flat, grid_of, in_shared
+from tigranet.kernels.layout import describe, flat, grid_of
 from tigranet.kernels.threads import share
 
 _plain: Callable[..., Tensor]
@@ -29,8 +29,6 @@ def _fused(layer: Any, y: Tensor, laplacian: Any, omega: Tensor | None = None) -
         return f"for {y.shape[1]} maps where {len(layer.beta)} are read"
     if omega is not None and (omega.shape != (y.shape[0], 1, y.shape[2]) or omega.dtype != torch.bool):
         return f"for nodes of interest {omega.dtype} {tuple(omega.shape)}"
-    if y.is_cuda and not in_shared(laplacian.height, laplacian.width, y.itemsize):
-        return f"that holds an image of {laplacian!r} in shared memory"
     return convolution(y, layer.alpha, layer.beta, omega, *describe(laplacian))
 
 

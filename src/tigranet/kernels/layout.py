@@ -1,7 +1,8 @@
 """A grid as the kernels read it."""
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,8 +12,6 @@ from tigranet.graphs.grid import GridLaplacian
 Grid = tuple[int, int, int, bool, float]
 """Height, width, neighbours, torus or free, weight of the diagonal edges: what an operator is told of a grid."""
 
-WORKING = 50
-"""Registers of a thread beside those that hold nodes of a map, about."""
 SHARED = 40 * 1024
 """Bytes of shared memory that hold an image, at most: of larger ones the powers do not stay in registers."""
 
@@ -45,26 +44,49 @@ def flat(grid: Grid, dtype: torch.dtype) -> tuple[Any, tuple[int, ...], Any]:
     return s, (height, width, stride, neighbours, *wraps), s.dtype.type(grid[4])
 
 
-def over_warps(height: int, width: int, itemsize: int, backward: bool) -> dict[str, int] | None:
-    """For the GPU: how a map is held in registers, as columns a lane and rows a warp; None if it is too large.
+class Held(NamedTuple):
+    """How the GPU holds a map in registers, see ``cuda_source.py``."""
 
-    A node takes two numbers forward; four, and bits, backward.
+    columns: int
+    groups: int
+    rows: int
+    warps: int
+    maps: int
+    blocks: int
+
+
+@lru_cache(maxsize=256)
+def over_warps(height: int, width: int, itemsize: int, backward: bool) -> Held | None:
+    """For the GPU: how a map is held in registers, the cheapest way; None if it is too large."""
+    found = min(_ways(height, width, itemsize // 4, backward), default=None, key=lambda way: way[0])
+    return found and found[1]
+
+
+def _ways(height: int, width: int, wide: int, backward: bool) -> Iterator[tuple[float, Held]]:
+    """Those that fit, each after its cost: instructions of the nodes, of the shuffles and of the ends of columns; and
+    the more, the fewer warps there is room for, the more registers spill, and the less evenly the warps share out among
+    the four parts of a multiprocessor, each with 512 registers a lane. The numbers were fitted to times on an H200.
+
+    A node takes two numbers forward; four, and bits, backward. Several bands in each of several warps were slow.
     """
-    columns = -(-width // 32)
-    numbers = columns * (4 if backward else 2)
-    wide = itemsize // 4
-    for held in (64 if not backward else 56 if columns == 1 else 40, 80, 104):  # where an H200 is fastest, then others
-        warps = -(-height // max(1, held // numbers))
-        rows = -(-height // warps)
-        warps = -(-height // rows)
-        maps = 4 if warps == 1 else 1
-        taken = rows * (wide * numbers + columns * backward) + WORKING
-        blocks = 65_536 // (32 * warps * maps * taken)  # the registers of a multiprocessor over those of a block
-        borders = warps * 4 * columns * 32 * itemsize  # bytes of shared memory
-        if warps <= 32 and blocks and taken < 255 and borders <= 30_000:
-            blocks = 1 if warps == 1 else min(blocks, 16)
-            return {"COLUMNS": columns, "ROWS": rows, "WARPS": warps, "MAPS": maps, "BLOCKS": blocks}
-    return None
+    for columns in range(1, min(width, 8) + 1):
+        across = -(-width // columns)
+        for groups in range(1, 32 // across + 1):
+            for warps in range(1, 33) if groups == 1 else (1,):
+                rows = -(-height // (groups * warps))
+                nodes = rows * columns
+                taken = nodes * (4 * wide + 2) + 90 if backward else (2 * nodes + 8 * columns) * wide + 40
+                blocks = 4 * (512 // min(taken, 255)) // warps
+                shared = warps * 4 * columns * 32 * 4 * wide  # bytes
+                empty = -(-height // rows) != groups * warps  # a band would be
+                if empty or taken > (310 if backward else 250) or not blocks or shared > 30_000:
+                    continue
+                cost = nodes + 5 * columns if backward else 7 * nodes + 2.4 * rows + 20 * columns + 34
+                cost *= warps * (1 + 3 / (blocks * warps))
+                if backward:
+                    cost *= (1.3 if taken > 255 else 1) * (1.2 if warps > 2 and warps % 4 else 1)
+                maps = 2 if warps == 1 and taken <= 128 else 1
+                yield cost, Held(columns, groups, rows, warps, maps, 1 if warps == 1 else min(blocks, 16))
 
 
 def in_shared(height: int, width: int, itemsize: int) -> bool:

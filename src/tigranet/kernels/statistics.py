@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import describe, flat, grid_of, over_warps
+from tigranet.kernels.layout import describe, flat, grid_of
 from tigranet.kernels.threads import share
 
 _plain: Callable[..., Tensor]
@@ -27,8 +27,6 @@ def _fused(layer: Any, z: Tensor, laplacian: Any, active: Tensor | None = None) 
         return why
     if active is not None and (active.shape != z.shape or active.dtype != torch.bool):
         return f"for active nodes {active.dtype} {tuple(active.shape)} of maps {tuple(z.shape)}"
-    if z.is_cuda and (layer.order > 31 or not over_warps(laplacian.height, laplacian.width, z.itemsize, True)):
-        return f"that holds a map of {laplacian!r} in registers, of order at most 31"
     return statistics(z, active, layer.order, layer.ROUNDING, *describe(laplacian))
 
 
