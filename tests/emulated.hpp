@@ -1,5 +1,6 @@
 // A CUDA block on the CPU: every thread is a fiber that runs until it must wait for the others.
 #include <ucontext.h>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+using std::min;
 struct Three { int x, y, z; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 static char* memory;

@@ -1,16 +1,20 @@
-"""The CUDA kernels of the oriented network against the plain version on the same device: run on one with a GPU."""
+"""The CUDA kernels of the oriented network against the plain version: emulated on the CPU, and on a GPU if there is
+one."""
 
 import numpy as np
 import pytest
 import torch
 
+from emulated import emulate, needs_a_compiler
 from oracles import random_grid, random_signal
-from tigranet import TIGraNet
+from tigranet import GridLaplacian, TIGraNet
 from tigranet.kernels import using
+from tigranet.kernels.cuda_oriented import cuda_chebyshev, cuda_chebyshev_sum, cuda_products, cuda_products_backward
+from tigranet.kernels.layout import describe
 from tigranet.layers.mixed_conv import basis, summed
 from tigranet.layers.oriented_product import oriented
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
@@ -25,6 +29,26 @@ def both(function, *tensors):
     return answers
 
 
+@needs_a_compiler
+@pytest.mark.parametrize("boundary", ["free", "torus"])
+def test_emulated(boundary, tmp_path, monkeypatch):
+    emulate(monkeypatch, tmp_path)
+    for size in ((5, 7), (2, 3)):
+        grid = GridLaplacian(*size, boundary=boundary, diagonal=0.3)
+        y, u = torch.randn(2, 3, grid.num_nodes), torch.randn(2, 12, grid.num_nodes)
+        with using("plain"):
+            torch.testing.assert_close(cuda_chebyshev(y, 3, *describe(grid)), basis(y, grid, 3))
+            torch.testing.assert_close(cuda_chebyshev_sum(u, 3, *describe(grid)), summed(u, grid, 3))
+            for kinds in (2, 4):
+                leaf = u.clone().requires_grad_()
+                wanted = oriented(leaf, grid, kinds)
+                g = torch.randn_like(wanted)
+                torch.testing.assert_close(cuda_products(u, kinds, *describe(grid)), wanted.detach())
+                (by_leaf,) = torch.autograd.grad(wanted, leaf, g)
+                torch.testing.assert_close(cuda_products_backward(g, u, kinds, *describe(grid)), by_leaf)
+
+
+@on_gpu
 @pytest.mark.parametrize("seed", range(20))
 def test_random_cases(seed):
     rng = np.random.default_rng(seed)
@@ -42,6 +66,7 @@ def test_random_cases(seed):
         assert (g_came - g_wanted).abs().max() <= TOLERANCE[mixtures.dtype] * mixtures.abs().max(), grid
 
 
+@on_gpu
 @pytest.mark.parametrize("boundary", ["free", "torus"])
 def test_a_network_gives_the_answer_of_the_cpu(boundary):
     net = TIGraNet("oriented-small", 3, boundary=boundary).double().eval()

@@ -1,15 +1,13 @@
 """The layers of the oriented network on NVIDIA GPUs: a block has one map, or one pair of maps, in shared memory."""
 
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tigranet.kernels import nvrtc
 from tigranet.kernels.chebyshev import chebyshev, chebyshev_sum
-from tigranet.kernels.cuda import _grid_macros as grid_macros
-from tigranet.kernels.cuda import _kernel as kernel_for
-from tigranet.kernels.cuda import _launch as launch
-from tigranet.kernels.cuda import _root as root_of
 from tigranet.kernels.layout import Grid
 from tigranet.kernels.products import products, products_backward
 
@@ -217,31 +215,43 @@ products_backward(const REAL* __restrict__ up, const REAL* __restrict__ mixtures
 """
 
 
-def _shape(nodes: int) -> tuple[int, dict[str, int]]:
+@lru_cache(maxsize=256)
+def _compiled(
+    name: str,
+    source: str,
+    shared: int,
+    chosen: tuple[tuple[str, int], ...],
+    grid: Grid,
+    dtype: torch.dtype,
+    device: Any,
+) -> tuple[Any, int]:
+    """The kernel, and the threads of a block."""
+    nodes = grid[0] * grid[1]
     threads = min(1024, max(128, 32 * -(-nodes // 128)))
-    return threads, {"THREADS": threads, "ITEMS": -(-nodes // threads)}
+    macros = {"H": grid[0], "W": grid[1], "THREADS": threads, "ITEMS": -(-nodes // threads)}
+    macros |= nvrtc.grid_macros(grid, dtype) | dict(chosen)
+    return nvrtc.kernel(name, source, tuple(macros.items()), shared, False, device), threads
 
 
 def _polynomials(x: Tensor, to: Tensor, degree: int, summing: bool, grid: Grid) -> Tensor:
     maps = min(x.shape[1], to.shape[1])
-    threads, shape = _shape(grid[0] * grid[1])
-    macros = grid_macros(grid, x.dtype) | shape | {"DEGREE": degree, "SUM": int(summing)}
     shared = (grid[0] + 2) * (grid[1] + 2) * x.itemsize
-    kernel = kernel_for("polynomials", POLYNOMIALS, tuple(macros.items()), shared, False, x.device.index)
-    args = [x.contiguous(), root_of(grid, x.dtype, x.device), to, maps]
-    launch(kernel, len(x) * maps, (threads, 1, 1), args, x.device, shared)
+    chosen = (("DEGREE", degree), ("SUM", int(summing)))
+    kernel, threads = _compiled("polynomials", POLYNOMIALS, shared, chosen, grid, x.dtype, x.device)
+    args = [x.contiguous(), nvrtc.root(grid, x.dtype, x.device), to, maps]
+    nvrtc.launch(kernel, (len(x) * maps, 1, 1), (threads, 1, 1), args, x.device, shared)
     return to
 
 
 @chebyshev.register_kernel("cuda")
-def _(y: Tensor, degree: int, *description: Any) -> Tensor:
+def cuda_chebyshev(y: Tensor, degree: int, *description: Any) -> Tensor:
     grid: Any = description
     t = y.new_empty(y.shape[0], (degree + 1) * y.shape[1], y.shape[2])
     return _polynomials(y, t, degree, False, grid)
 
 
 @chebyshev_sum.register_kernel("cuda")
-def _(u: Tensor, degree: int, *description: Any) -> Tensor:
+def cuda_chebyshev_sum(u: Tensor, degree: int, *description: Any) -> Tensor:
     grid: Any = description
     z = u.new_empty(u.shape[0], u.shape[1] // (degree + 1), u.shape[2])
     return _polynomials(u, z, degree, True, grid)
@@ -249,24 +259,23 @@ def _(u: Tensor, degree: int, *description: Any) -> Tensor:
 
 def _products(name: str, tensors: list[Tensor], to: Tensor, kinds: int, grid: Grid) -> Tensor:
     nodes, pairs, backward = grid[0] * grid[1], tensors[-1].shape[1] // 2, name.endswith("backward")
-    threads, shape = _shape(nodes)
-    macros = grid_macros(grid, to.dtype) | shape | {"KINDS": kinds, "BACKWARD": int(backward)}
     shared = (8 if backward else 6) * nodes * to.itemsize
-    kernel = kernel_for(name, PRODUCTS, tuple(macros.items()), shared, False, to.device.index)
+    chosen = (("KINDS", kinds), ("BACKWARD", int(backward)))
+    kernel, threads = _compiled(name, PRODUCTS, shared, chosen, grid, to.dtype, to.device)
     args = [*(tensor.contiguous() for tensor in tensors), to, pairs]
-    launch(kernel, len(to) * pairs, (threads, 1, 1), args, to.device, shared)
+    nvrtc.launch(kernel, (len(to) * pairs, 1, 1), (threads, 1, 1), args, to.device, shared)
     return to
 
 
 @products.register_kernel("cuda")
-def _(mixtures: Tensor, kinds: int, *description: Any) -> Tensor:
+def cuda_products(mixtures: Tensor, kinds: int, *description: Any) -> Tensor:
     grid: Any = description
     out = mixtures.new_empty(mixtures.shape[0], kinds * mixtures.shape[1] // 2, mixtures.shape[2])
     return _products("products", [mixtures], out, kinds, grid)
 
 
 @products_backward.register_kernel("cuda")
-def _(g: Tensor, mixtures: Tensor, kinds: int, *description: Any) -> Tensor:
+def cuda_products_backward(g: Tensor, mixtures: Tensor, kinds: int, *description: Any) -> Tensor:
     grid: Any = description
     g_mixtures = torch.empty_like(mixtures, memory_format=torch.contiguous_format)
     return _products("products_backward", [g, mixtures], g_mixtures, kinds, grid)

@@ -1,10 +1,12 @@
 """Standardising maps on NVIDIA GPUs: moments of a few images a block, merged, then a pass over the maps; back alike."""
 
+from functools import lru_cache
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from tigranet.kernels.cuda import _kernel as kernel_for
-from tigranet.kernels.cuda import _launch as launch
+from tigranet.kernels import nvrtc
 
 THREADS = 256
 NODES = 8192
@@ -123,18 +125,16 @@ pulled(const REAL* __restrict__ g, const REAL* __restrict__ z, const REAL* __res
 """
 
 
-def _run(name: str, blocks: int, like: Tensor, args: list[object], threads: int = THREADS) -> None:
-    nodes = like.shape[2]
-    macros = {
-        "REAL": "float" if like.dtype == torch.float32 else "double",
-        "H": 1,
-        "W": nodes,
-        "NODES": nodes,
-        "EACH": _images(nodes),
-        "THREADS": THREADS,
-    }
-    kernel = kernel_for(name, SOURCE, tuple(macros.items()), 0, False, like.device.index)
-    launch(kernel, blocks, (threads, 1, 1), args, like.device, 0)
+@lru_cache(maxsize=64)
+def _compiled(name: str, nodes: int, dtype: torch.dtype, device: torch.device) -> Any:
+    real = "float" if dtype == torch.float32 else "double"
+    sizes = {"H": 1, "W": nodes, "NODES": nodes, "EACH": _images(nodes), "THREADS": THREADS}
+    return nvrtc.kernel(name, SOURCE, (("REAL", real), *sizes.items()), 0, False, device)
+
+
+def _run(name: str, blocks: int, like: Tensor, args: list[Any], threads: int = THREADS) -> None:
+    kernel = _compiled(name, like.shape[2], like.dtype, like.device)
+    nvrtc.launch(kernel, (blocks, 1, 1), (threads, 1, 1), args, like.device)
 
 
 def _images(nodes: int) -> int:
