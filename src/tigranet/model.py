@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
-from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
+from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
@@ -49,8 +49,8 @@ class TIGraNet(Pretrained, nn.Module):
         in_maps: channels of the images.
         boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
         neighbours: 8 as in the paper, or 4.
-        diagonal: weight of the edges to the 4 diagonal neighbours. The paper's is 1; networks with MC layers have 1/4
-            unless told, for which L looks most alike in all directions.
+        diagonal: weight of the edges to the 4 diagonal neighbours. The paper's is 1; networks with MC layers have
+            :data:`ISOTROPIC` unless told.
         ties: how the pooling treats equal values, see :class:`DynamicPool`.
         init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly; ``default``
             standardises the statistics and starts as PyTorch does (reading 12). The filters start alike.
@@ -90,7 +90,7 @@ class TIGraNet(Pretrained, nn.Module):
         if init not in ("default", "paper"):
             raise ValueError(f"init is 'default' or 'paper', got {init!r}")
         if diagonal is None:
-            diagonal = 0.25 if any(isinstance(layer, MC) for layer in architecture.layers) else 1.0
+            diagonal = ISOTROPIC if any(isinstance(layer, MC) for layer in architecture.layers) else 1.0
         GridLaplacian(3, 3, neighbours, boundary, diagonal), DynamicPool(1, ties)  # they say what is wrong, if anything
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal
