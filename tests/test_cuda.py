@@ -28,7 +28,7 @@ def test_edges_and_masks_may_be_on_the_device():
     assert SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]], device="cuda")).num_nodes == 2
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "paper"])
+@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small"])
 def test_a_network_gives_the_answer_of_the_cpu(preset):
     net = TIGraNet(preset, num_classes=3).double().eval()
     images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
@@ -47,8 +47,18 @@ def test_the_symmetries_hold_there_too(preset):
         assert max(invariance_error(net, images, transform) for transform in transforms) < 1e-4
 
 
-def test_it_trains_there_and_under_autocast():
-    net = TIGraNet("paper-small", num_classes=3).cuda()
+def test_an_oriented_network_is_exact_there_too():
+    images = torch.rand(20, 1, 26, 26).cuda()
+    for boundary in ("free", "torus"):
+        net = TIGraNet("oriented-small", num_classes=3, boundary=boundary).cuda()
+        net(images)
+        transforms = [*list(SQUARE.values())[:4], *([torus_shift(5, 9)] if boundary == "torus" else [])]
+        assert max(invariance_error(net.eval().features, images, transform) for transform in transforms) < 1e-5
+
+
+@pytest.mark.parametrize("preset", ["paper-small", "oriented-small"])
+def test_it_trains_there_and_under_autocast(preset):
+    net = TIGraNet(preset, num_classes=3).cuda()
     with torch.autocast("cuda", dtype=torch.bfloat16):
         net(torch.rand(4, 1, 28, 28, device="cuda")).sum().backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())

@@ -158,6 +158,7 @@ WRONG = {
     "a class without a name": (lambda _: net(class_names=["a"]), "one name a class, got 1 names for 2 classes"),
     "unknown start": (lambda _: net(init="xavier"), "init is 'default' or 'paper', got 'xavier'"),
     "network on an unknown boundary": (lambda _: net(boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
+    "network of negative diagonals": (lambda _: net(diagonal=-1.0), "positive edge weight, got -1.0"),
     "image without a batch": (lambda _: net()(torch.rand(1, 8, 8)), "(batch, 1, height, width), got shape (1, 8, 8)"),
     "image of three channels": (
         lambda _: net()(torch.rand(2, 3, 8, 8)),

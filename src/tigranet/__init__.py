@@ -4,7 +4,7 @@ from typing import Any
 
 from tigranet.architecture import Architecture
 from tigranet.graphs import GridLaplacian, Laplacian, SparseLaplacian
-from tigranet.layers import DynamicPool, SpectralConv, Statistics
+from tigranet.layers import DynamicPool, GradientProduct, MixedConv, OrientedProduct, SpectralConv, Statistics
 from tigranet.model import TIGraNet
 
 __version__ = "0.1.0"
@@ -12,9 +12,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Architecture",
     "DynamicPool",
+    "GradientProduct",
     "GridLaplacian",
     "InvariantFeatures",
     "Laplacian",
+    "MixedConv",
+    "OrientedProduct",
     "SparseLaplacian",
     "SpectralConv",
     "Statistics",

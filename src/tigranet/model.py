@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
-from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
+from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
@@ -49,6 +49,8 @@ class TIGraNet(Pretrained, nn.Module):
         in_maps: channels of the images.
         boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
         neighbours: 8 as in the paper, or 4.
+        diagonal: weight of the edges to the 4 diagonal neighbours. The paper's is 1; networks with MC layers have
+            :data:`ISOTROPIC` unless told.
         ties: how the pooling treats equal values, see :class:`DynamicPool`.
         init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly; ``default``
             standardises the statistics and starts as PyTorch does (reading 12). The filters start alike.
@@ -70,6 +72,7 @@ class TIGraNet(Pretrained, nn.Module):
         *,
         boundary: Boundary = "free",
         neighbours: Neighbours = 8,
+        diagonal: float | None = None,
         ties: Ties = "keep",
         init: Literal["default", "paper"] = "default",
         span: float = 2.0,
@@ -86,12 +89,15 @@ class TIGraNet(Pretrained, nn.Module):
             raise ValueError(f"one name a class, got {len(class_names)} names for {num_classes} classes")
         if init not in ("default", "paper"):
             raise ValueError(f"init is 'default' or 'paper', got {init!r}")
-        GridLaplacian(3, 3, neighbours, boundary), DynamicPool(1, ties)  # they say now what is wrong, if anything is
+        if diagonal is None:
+            diagonal = ISOTROPIC if any(isinstance(layer, MC) for layer in architecture.layers) else 1.0
+        GridLaplacian(3, 3, neighbours, boundary, diagonal), DynamicPool(1, ties)  # they say what is wrong, if anything
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
-        self.boundary, self.neighbours = boundary, neighbours
+        self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal
         self.class_names = tuple(class_names or map(str, range(num_classes)))
         self.image_size = image_size
-        self.config = config | {"architecture": str(architecture), "class_names": class_names and list(class_names)}
+        self.config = config | {"architecture": str(architecture), "diagonal": diagonal}
+        self.config["class_names"] = class_names and list(class_names)
         self._graphs: dict[tuple[int, int], GridLaplacian] = {}
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
@@ -155,7 +161,8 @@ class TIGraNet(Pretrained, nn.Module):
 
     def _graph(self, height: int, width: int) -> GridLaplacian:
         """The grid of that size, made once; while a compiler is tracing, not kept."""
-        graph = self._graphs.get((height, width)) or GridLaplacian(height, width, self.neighbours, self.boundary)
+        graph = self._graphs.get((height, width))
+        graph = graph or GridLaplacian(height, width, self.neighbours, self.boundary, self.diagonal)
         if not torch.compiler.is_compiling():
             self._graphs[height, width] = graph
         return graph

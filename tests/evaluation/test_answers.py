@@ -6,6 +6,7 @@ from PIL import Image
 from tigranet import TIGraNet
 from tigranet.data import Broken
 from tigranet.evaluation import Answer, answers
+from tigranet.evaluation.answers import statistic_names
 
 
 @pytest.fixture
@@ -68,3 +69,12 @@ def test_a_grey_image_for_a_colour_model_is_named(tmp_path):
 def test_a_model_that_knows_no_size_says_so(tmp_path):
     with pytest.raises(ValueError, match="does not say what size its images had"):
         next(answers(TIGraNet("SC[2,2]-S[2]", 2), files(tmp_path, 1)))
+
+
+@pytest.mark.parametrize(
+    "architecture", ["SC[2,3]-DP[9]-S[1]", "MC[3,2]-OP[2]-S[1]", "MC[3,2]-OP[2]-MC[4,2]-DP[9]-S[2]"]
+)
+def test_every_statistic_has_a_name_whatever_the_layers(architecture):
+    net = TIGraNet(architecture, num_classes=2)
+    names = statistic_names(net)
+    assert len(names) == len(set(names)) == net.features(torch.rand(1, 1, 6, 6)).shape[1]

@@ -5,6 +5,7 @@ from scipy.sparse import csr_array
 
 from oracles import GRIDS, grid_adjacency, normalized_laplacian
 from tigranet import GridLaplacian, SparseLaplacian
+from tigranet.graphs.grid import ISOTROPIC
 from tigranet.testing import SQUARE, equivariance_error, on_nodes, torus_shifts
 
 
@@ -76,6 +77,23 @@ def test_numbers_print_back():
     assert repr(GridLaplacian(2, 3, 4, "torus")) == "GridLaplacian(2, 3, neighbours=4, boundary='torus')"
     assert repr(GridLaplacian(2, 3, diagonal=0.25)).endswith("boundary='free', diagonal=0.25)")
     assert np.prod([2, 3]) == GridLaplacian(2, 3).num_nodes
+
+
+@pytest.mark.parametrize(
+    ("diagonal", "least", "most"), [(ISOTROPIC, 0.005, 0.0065), (1.0, 0.17, 0.18), (0.25, 0.02, 0.03)]
+)
+def test_how_differently_waves_are_weighed_by_their_direction(diagonal, least, most):
+    """A plane wave is an eigenvector, far from the border; its eigenvalue should depend on its length alone."""
+    grid, axis = GridLaplacian(7, 7, diagonal=diagonal), torch.arange(7, dtype=torch.float64) - 3
+    worst = 0.0
+    for wave in (3, 4, 6, 10):
+        eigenvalues = []
+        for degrees in range(0, 46, 5):
+            angle = torch.tensor(np.radians(degrees))
+            y = torch.cos(2 * torch.pi / wave * (axis * angle.cos() + axis[:, None] * angle.sin()))
+            eigenvalues.append(grid(y.flatten())[24])  # at the centre, where the wave is 1
+        worst = max(worst, float(max(eigenvalues) - min(eigenvalues)))
+    assert least < worst < most
 
 
 # image gradients

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.architecture import SC
 from tigranet.data.framed import Broken, read_framed
 from tigranet.model import TIGraNet
 
@@ -57,7 +56,7 @@ def statistic_names(net: TIGraNet) -> list[str]:
     >>> statistic_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
     ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
     """
-    maps = [layer.maps for layer in net.architecture.layers if isinstance(layer, SC)][-1]
+    maps = [getattr(layer, "out_maps", 0) for layer in net.graph_layers if hasattr(layer, "out_maps")][-1]
     each = [f"{name}{k}" for k in range(net.statistics.order + 1) for name in ("mean", "variance")]
     return [f"map{i}_{name}" for i in range(maps) for name in each]
 

@@ -40,7 +40,7 @@ class Standardise(nn.Module):
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
         count = phi.numel() // self.num_statistics
         if phi.ndim == 3 and (not self.training or (alone() and count > 1)):
-            return self._by_pytorch(phi, count)
+            return self._in_one_pass(phi, count)
         mean, variance = self.mean, self.variance
         if self.training:
             own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
@@ -50,17 +50,17 @@ class Standardise(nn.Module):
         each = (-1, *[1] * (phi.ndim - 2))  # one number a map, for all its nodes
         return (phi - mean.reshape(each)) * (variance + self.eps).rsqrt().reshape(each)
 
-    def _by_pytorch(self, z: Float[Tensor, "batch maps nodes"], count: int) -> Float[Tensor, "batch maps nodes"]:
-        """The same in one pass over the maps, which are large."""
+    def _in_one_pass(self, z: Float[Tensor, "batch maps nodes"], count: int) -> Float[Tensor, "batch maps nodes"]:
+        """The same, with one operation to go over the maps, which are large."""
         if not self.training:
             return F.batch_norm(z, self.mean, self.variance, eps=self.eps)
         if (fused := standardised(z, self.eps)) is not None:
             answer, mean, variance = fused
-            self._learn(mean, variance)
-            return answer
-        mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
-        answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
-        self._learn(mean, variance * ((count - 1) / count))
+        else:
+            mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
+            answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
+            variance = variance * ((count - 1) / count)
+        self._learn(mean, variance)
         return answer
 
     def _learn(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
