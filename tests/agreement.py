@@ -2,9 +2,9 @@
 
 A statistic that is nearer to float64 than the plain one agrees. Gradients are measured against the size of the terms
 that are added to make them, or against their own largest where that is more: on constant or tiny maps the terms cancel
-to a thousandth, and the plain version is then as far from the truth (float64) as any other. The term of the variance is
-|t| minus its mean: on the CPU the difference is what counts, as t is the plain version's to the bit; on the GPU, where
-t is computed back from the last order, |t| does.
+to a thousandth, and the plain version is then as far from the truth (float64) as any other. The term of the variance
+is |t| minus its mean: on the CPU the difference is what counts, as t is the plain version's to the bit; on the GPU,
+where t is computed back from the last order, |t| does.
 """
 
 import torch

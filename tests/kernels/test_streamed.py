@@ -20,11 +20,11 @@ def _everything_is_streamed(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda, "in_shared", lambda *_: False)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_cases(seed):
     rng = np.random.default_rng(seed)
     grid = GridLaplacian(70, 35, boundary="torus") if seed == 0 else random_grid(rng)
-    conv = SpectralConv(2, 3, seed)
+    conv = SpectralConv(2, 3, 2 - seed)
     for _ in range(5):
         y = random_signal(rng, 2, 2, grid.num_nodes).float()
         omega = torch.from_numpy(rng.random((2, 1, grid.num_nodes)) < 0.6) if rng.random() < 0.5 else None

@@ -13,62 +13,77 @@ THREADS = 256
 
 STREAMED = r"""
 struct At {
-  int height, width, column, row, beside[3];  // beside: this column and its neighbours, -1 for none
-  REAL edge[3], middle[3];                    // s = D^{-1/2} there, in the first and last row, and in the others
+  int height, width, row, column;
+  int beside[3];            // the columns to the left, here, to the right; where there is none, one that there is
+  bool exists[3];
+  REAL edge[3], middle[3];  // s = D^{-1/2} there, in the first and last row, and in the others
 };
 
 __device__ __forceinline__ At place(const REAL* root, int height, int width) {
   At at;
   at.height = height;
   at.width = width;
-  at.column = blockIdx.x * 32 + threadIdx.x;
   at.row = (blockIdx.y * TALL + threadIdx.y) * BAND;
-  int left = at.column ? at.column - 1 : WRAP_COLUMNS ? width - 1 : -1;
-  int right = at.column < width - 1 ? at.column + 1 : WRAP_COLUMNS ? 0 : -1;
-  at.beside[0] = at.column < width ? left : -1;
-  at.beside[1] = at.column < width ? at.column : -1;
-  at.beside[2] = at.column < width ? right : -1;
+  at.column = blockIdx.x * 32 + threadIdx.x;
   #pragma unroll
   for (int i = 0; i < 3; i++) {
-    int c = at.beside[i] < 0 ? 0 : at.beside[i];
-    at.edge[i] = root[c];
-    at.middle[i] = root[(height > 2 ? width : 0) + c];
+    int c = at.column + i - 1;
+    if (WRAP_COLUMNS) c = c < 0 ? width - 1 : c == width ? 0 : c;
+    at.exists[i] = at.column < width && c >= 0 && c < width;
+    at.beside[i] = at.exists[i] ? c : 0;
+    at.edge[i] = root[at.beside[i]];
+    at.middle[i] = root[(height > 2 ? width : 0) + at.beside[i]];
   }
   return at;
 }
 
 __device__ __forceinline__ bool edge(const At& at, int r) { return r == 0 || r == at.height - 1; }
 
-// s v of three columns in a row, which may be one beyond the border
-__device__ __forceinline__ void row(const At& at, const REAL* v, int r, REAL* p) {
+// Row ``i`` of the thread's own, of which one before and one after are read too: its number, and whether it exists.
+__device__ __forceinline__ int row(const At& at, int i, bool* exists) {
+  int r = at.row + i;
   if (WRAP_ROWS) r = r < 0 ? at.height - 1 : r == at.height ? 0 : r;
-  bool exists = r >= 0 && r < at.height;
+  *exists = r >= 0 && r < at.height;
+  return *exists ? r : 0;
+}
+
+// The numbers of the thread's BAND nodes. All are read at once, and something even where there is no node: a branch
+// would wait for each number by itself.
+__device__ __forceinline__ void read(const At& at, const REAL* v, REAL* values) {
+  bool exists;
   #pragma unroll
-  for (int i = 0; i < 3; i++)
-    p[i] = exists && at.beside[i] >= 0
-               ? (edge(at, r) ? at.edge[i] : at.middle[i]) * v[(long long)r * at.width + at.beside[i]] : 0;
+  for (int i = 0; i < BAND; i++) values[i] = v[(long long)row(at, i, &exists) * at.width + at.beside[1]];
 }
 
 // -s (sum over the neighbours of s v), at the BAND nodes of this thread
 __device__ __forceinline__ void shifted(const At& at, const REAL* v, REAL* answer) {
-  REAL up[3], here[3], down[3];
-  row(at, v, at.row - 1, up);
-  row(at, v, at.row, here);
+  REAL p[BAND + 2][3];
+  bool exists;
+  #pragma unroll
+  for (int i = 0; i < BAND + 2; i++)
+    #pragma unroll
+    for (int c = 0; c < 3; c++) p[i][c] = v[(long long)row(at, i - 1, &exists) * at.width + at.beside[c]];
+  #pragma unroll
+  for (int i = 0; i < BAND + 2; i++) {
+    int r = row(at, i - 1, &exists);
+    #pragma unroll
+    for (int c = 0; c < 3; c++) {
+      REAL value = (edge(at, r) ? at.edge[c] : at.middle[c]) * p[i][c];
+      p[i][c] = exists && at.exists[c] ? value : 0;
+    }
+  }
   #pragma unroll
   for (int i = 0; i < BAND; i++) {
-    row(at, v, at.row + i + 1, down);
-    REAL total = (up[1] + down[1]) + (here[0] + here[2]);
+    REAL total = (p[i][1] + p[i + 2][1]) + (p[i + 1][0] + p[i + 1][2]);
     #if EIGHT
-    REAL corners = (up[0] + down[2]) + (up[2] + down[0]);
+    REAL corners = (p[i][0] + p[i + 2][2]) + (p[i][2] + p[i + 2][0]);
     total = total + (UNIFORM ? corners : (REAL)(DIAGONAL) * corners);
     #endif
     answer[i] = -(edge(at, at.row + i) ? at.edge[1] : at.middle[1]) * total;
-    #pragma unroll
-    for (int c = 0; c < 3; c++) { up[c] = here[c]; here[c] = down[c]; }
   }
 }
 
-#define EACH _Pragma("unroll") for (int i = 0; i < BAND; i++) if (at.beside[1] >= 0 && at.row + i < at.height)
+#define EACH _Pragma("unroll") for (int i = 0; i < BAND; i++) if (at.exists[1] && at.row + i < at.height)
 #define NODE ((long long)(at.row + i) * at.width + at.column)
 
 __device__ __forceinline__ REAL block_sum(REAL x, REAL* sums) {
@@ -84,7 +99,7 @@ __device__ __forceinline__ REAL block_sum(REAL x, REAL* sums) {
 
 // fresh = factor * shifted(v) + sign * before, where ``fresh`` may be ``before``; if ``measured``, of every block the
 // mean of the magnitudes and the sum of squares about it. With factor 0 ``before`` is measured, and nothing written.
-extern "C" __global__ void __launch_bounds__(32 * TALL)
+extern "C" __global__ void __launch_bounds__(32 * TALL, sizeof(REAL) == 4 ? 2 : 1)
 streamed_step(const REAL* v, const REAL* before, REAL* fresh, const REAL* __restrict__ root, double* parts, int height,
               int width, int items, int factor, int sign, int measured) {
   __shared__ REAL sums[TALL];
@@ -93,12 +108,16 @@ streamed_step(const REAL* v, const REAL* before, REAL* fresh, const REAL* __rest
   int rows = height - blockIdx.y * (TALL * BAND), columns = width - blockIdx.x * 32;
   int count = (rows < TALL * BAND ? rows : TALL * BAND) * (columns < 32 ? columns : 32);
   for (int item = blockIdx.z; item < items; item += gridDim.z) {
-    REAL value[BAND], mean = 0, squares = 0;
-    if (factor) shifted(at, v + item * nodes, value);
-    EACH {
-      REAL was = before[item * nodes + NODE];
-      value[i] = factor ? FMA((REAL)factor, value[i], sign ? sign * was : 0) : was;
-      if (factor) fresh[item * nodes + NODE] = value[i];
+    REAL was[BAND], value[BAND], mean = 0, squares = 0;
+    read(at, before + item * nodes, was);
+    if (factor) {
+      shifted(at, v + item * nodes, value);
+      #pragma unroll
+      for (int i = 0; i < BAND; i++) value[i] = FMA((REAL)factor, value[i], sign ? sign * was[i] : 0);
+      EACH fresh[item * nodes + NODE] = value[i];
+    } else {
+      #pragma unroll
+      for (int i = 0; i < BAND; i++) value[i] = was[i];
     }
     if (!measured) continue;
     EACH mean += magnitude(value[i]) * ((REAL)1 / count);  // a sum would overflow earlier
@@ -117,7 +136,7 @@ streamed_step(const REAL* v, const REAL* before, REAL* fresh, const REAL* __rest
 }
 
 // The adjoint step, older = factor * shifted(b) - older + the gradient of mean and variance of order k at t.
-extern "C" __global__ void __launch_bounds__(32 * TALL)
+extern "C" __global__ void __launch_bounds__(32 * TALL, sizeof(REAL) == 4 ? 2 : 1)
 streamed_pull(const REAL* b, REAL* older, const REAL* __restrict__ t, const REAL* __restrict__ noise,
               const REAL* __restrict__ phi, const REAL* __restrict__ g, const REAL* __restrict__ root, int height,
               int width, int items, int factor, int k, int order) {
@@ -126,14 +145,15 @@ streamed_pull(const REAL* b, REAL* older, const REAL* __restrict__ t, const REAL
   for (int item = blockIdx.z; item < items; item += gridDim.z) {
     long long statistic = (item * (long long)(order + 1) + k) * 2;
     REAL mean = phi[statistic], by_mean = g[statistic] / (REAL)nodes;
-    REAL by_variance = (g[statistic + 1] + g[statistic + 1]) / (REAL)nodes, least = noise[item], value[BAND];
+    REAL by_variance = (g[statistic + 1] + g[statistic + 1]) / (REAL)nodes, least = noise[item];
+    REAL here[BAND], was[BAND], value[BAND];
+    read(at, t + item * nodes, here);
+    read(at, older + item * nodes, was);
     shifted(at, b + item * nodes, value);
     EACH {
-      REAL here = t[item * nodes + NODE], size = magnitude(here);
-      REAL local = by_mean + by_variance * (size - mean);
-      local = here < 0 ? -local : local;
-      REAL change = FMA((REAL)factor, value[i], -older[item * nodes + NODE]);
-      older[item * nodes + NODE] = change + (size > least ? local : 0);
+      REAL size = magnitude(here[i]), local = by_mean + by_variance * (size - mean);
+      local = here[i] < 0 ? -local : local;
+      older[item * nodes + NODE] = FMA((REAL)factor, value[i], -was[i]) + (size > least ? local : 0);
     }
   }
 }
