@@ -254,6 +254,16 @@ def test_the_weight_of_the_diagonals_is_the_papers_unless_layers_are_mixed_and_i
         assert TIGraNet.from_pretrained(tmp_path)._graph(5, 5).diagonal == wanted
 
 
+@pytest.mark.parametrize("products", ["OP", "MP", "GP"])
+def test_more_contrast_than_was_ever_seen_does_not_blow_up_the_maps(products):
+    """Without roots the maps of the last layer would be the contrast to the power of 32 times larger."""
+    net = TIGraNet("-".join(5 * [f"MC[6,3]-{products}[4]"]) + "-S[1]", num_classes=3)
+    images = torch.rand(8, 1, 17, 17)
+    net(images)
+    largest = [net.eval().maps(factor * images)[-1].z.abs().max() for factor in (1, 4)]
+    assert largest[1] < 100 * largest[0]
+
+
 def test_pooling_composes_with_products():
     net = TIGraNet("MC[6,3]-OP[3]-DP[120]-MC[6,3]-DP[60]-MP[2]-SC[4,2]-GP[1]-DP[30]-S[3]", 4)
     images = blank_with_patch(17, dtype=torch.float32)

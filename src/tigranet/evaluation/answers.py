@@ -56,7 +56,7 @@ def statistic_names(net: TIGraNet) -> list[str]:
     >>> statistic_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
     ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
     """
-    maps = [getattr(layer, "out_maps", 0) for layer in net.graph_layers if hasattr(layer, "out_maps")][-1]
+    maps = len(net.maps(next(net.parameters()).new_zeros(1, net.in_maps, 3, 3))[-1].z[0])
     each = [f"{name}{k}" for k in range(net.statistics.order + 1) for name in ("mean", "variance")]
     return [f"map{i}_{name}" for i in range(maps) for name in each]
 

@@ -13,14 +13,21 @@ from tigranet.layers.standardise import Standardise
 
 class Products(nn.Module):
     r"""Two learned mixtures of the maps, :math:`f_p = \sum_k A_{p,k} y_k` and :math:`g_p = \sum_k B_{p,k} y_k` for
-    p = 1 .. ``pairs``, some products of the two, which a layer of this kind says, each standardised over the batch
-    and its nodes, and set behind the maps themselves.
+    p = 1 .. ``pairs``; some products of the two, which a layer of this kind says; each standardised over the batch and
+    its nodes, to x; where it is large, its root taken,
+
+    .. math:: x \mapsto x / \sqrt{1 + |x| / 8},
+
+    and set behind the maps themselves. A product grows as the square of the contrast, so layer upon layer would raise
+    an image of half as much contrast again to numbers never seen; its root grows as the contrast does.
 
     Shapes: ``y`` (batch, in_maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, out_maps, nodes).
     """
 
     KINDS: int
     """How many products a pair has."""
+    LARGE = 8
+    """Standard deviations beyond which a product is large. With 1, digits were told better upright and worse turned."""
 
     def __init__(self, in_maps: int, pairs: int) -> None:
         super().__init__()
@@ -50,7 +57,7 @@ class Products(nn.Module):
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
         products = self.standardise(self.products(mix(self.mixtures, y), laplacian))
-        z = torch.cat((y, products), dim=1)
+        z = torch.cat((y, products * (1 + products.abs() / self.LARGE).rsqrt()), dim=1)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:
