@@ -94,7 +94,8 @@ def graphed(function: Callable[[], object]) -> Callable[[], object] | None:
     torch.cuda.synchronize()
     for _ in range(2):  # what is left of earlier work can be in the way of a first capture
         gc.collect()
-        graph = torch.cuda.CUDAGraph()
+        graph, random = torch.cuda.CUDAGraph(), torch.cuda.default_generators[torch.cuda.current_device()]
+        state = random.clone_state()
         try:
             with torch.cuda.graph(graph):
                 for _ in range(10):
@@ -102,6 +103,7 @@ def graphed(function: Callable[[], object]) -> Callable[[], object] | None:
         except RuntimeError as error:
             reason = str(error).splitlines()[0]
             torch.cuda.synchronize()
+            random.graphsafe_set_state(state)  # the other one still waits for a graph
         else:
             return graph.replay
     print(f"not captured: {reason}")

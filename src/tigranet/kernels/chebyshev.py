@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, flat, in_shared
+from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 
@@ -29,7 +29,7 @@ def _fused(operator: Callable[..., Tensor], y: Tensor, laplacian: Any, degree: i
     return operator(y, degree, *describe(laplacian))
 
 
-@torch.library.custom_op("tigranet::chebyshev", mutates_args=(), device_types="cpu")
+@operator("chebyshev")
 def chebyshev(y: Tensor, degree: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float) -> Tensor:
     from tigranet.kernels import cpu
 
@@ -46,7 +46,7 @@ def chebyshev(y: Tensor, degree: int, height: int, width: int, neighbours: int, 
     return t
 
 
-@torch.library.custom_op("tigranet::chebyshev_sum", mutates_args=(), device_types="cpu")
+@operator("chebyshev_sum")
 def chebyshev_sum(
     u: Tensor, degree: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
 ) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, flat, grid_of
+from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 _plain: Callable[..., Tensor]
@@ -32,7 +33,7 @@ def _fused(layer: Any, y: Tensor, laplacian: Any, omega: Tensor | None = None) -
     return convolution(y, layer.alpha, layer.beta, omega, *describe(laplacian))
 
 
-@torch.library.custom_op("tigranet::convolution", mutates_args=(), device_types="cpu")
+@operator("convolution")
 def convolution(
     y: Tensor,
     alpha: Tensor,
@@ -59,7 +60,7 @@ def convolution(
     return z
 
 
-@torch.library.custom_op("tigranet::convolution_backward", mutates_args=(), device_types="cpu")
+@operator("convolution_backward")
 def convolution_backward(
     g: Tensor,
     y: Tensor,

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
+from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 STEPS = 20
@@ -29,7 +30,7 @@ def _fused(layer: Any, z: Tensor, omega: Tensor | None = None) -> Tensor | str:
     return pooling(z.detach(), omega, layer.num_active, layer.ties == "strict", layer.tolerance)
 
 
-@torch.library.custom_op("tigranet::pooling", mutates_args=(), device_types="cpu")
+@operator("pooling")
 def pooling(z: Tensor, omega: Tensor | None, num_active: int, strict: bool, tolerance: float) -> Tensor:
     from tigranet.kernels import cpu
 

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, flat, grid_of
+from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 SHARED = 200 * 1024
@@ -32,7 +33,7 @@ def _fused(mixtures: Tensor, laplacian: Any, kinds: int) -> Tensor | str:
     return products(mixtures, kinds, *describe(laplacian))
 
 
-@torch.library.custom_op("tigranet::products", mutates_args=(), device_types="cpu")
+@operator("products")
 def products(
     mixtures: Tensor, kinds: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
 ) -> Tensor:
@@ -51,7 +52,7 @@ def products(
     return found
 
 
-@torch.library.custom_op("tigranet::products_backward", mutates_args=(), device_types="cpu")
+@operator("products_backward")
 def products_backward(
     g: Tensor, mixtures: Tensor, kinds: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
 ) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import asked, misfit
+from tigranet.kernels.operator import operator
 
 
 def standardised(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor] | None:
@@ -18,14 +19,14 @@ def standardised(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor] | None:
     return out, mean, variance
 
 
-@torch.library.custom_op("tigranet::standardise", mutates_args=(), device_types="cuda")
+@operator("standardise", "cuda")
 def standardise(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.kernels.cuda_standardise import forward
 
     return forward(z.contiguous(), eps)
 
 
-@torch.library.custom_op("tigranet::standardise_backward", mutates_args=(), device_types="cuda")
+@operator("standardise_backward", "cuda")
 def standardise_backward(g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
     from tigranet.kernels.cuda_standardise import backward
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, flat, grid_of
+from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 _plain: Callable[..., Tensor]
@@ -30,7 +31,7 @@ def _fused(layer: Any, z: Tensor, laplacian: Any, active: Tensor | None = None) 
     return statistics(z, active, layer.order, layer.ROUNDING, *describe(laplacian))
 
 
-@torch.library.custom_op("tigranet::statistics", mutates_args=(), device_types="cpu")
+@operator("statistics")
 def statistics(
     z: Tensor,
     active: Tensor | None,
@@ -57,7 +58,7 @@ def statistics(
     return phi
 
 
-@torch.library.custom_op("tigranet::statistics_backward", mutates_args=(), device_types="cpu")
+@operator("statistics_backward")
 def statistics_backward(
     g: Tensor,
     phi: Tensor,
