@@ -7,7 +7,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tigranet import GridLaplacian, SpectralConv, Statistics
+from tigranet import GridLaplacian, Statistics
 from tigranet.kernels.layout import describe
 from tigranet.kernels.statistics import statistics
 

@@ -81,6 +81,14 @@ def misfit(*tensors: Tensor | None, laplacian: Laplacian | None = None) -> str |
             return "without numba: pip install numba"
     elif signal.device.type != "cuda" or torch.version.hip:
         return f"for {signal.device}"
-    if torch._C._functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0:
+    if _transformed() or torch.autograd.forward_ad._current_level >= 0:
         return "under a functorch transform or forward-mode differentiation"
     return None
+
+
+def _under_functorch() -> bool:
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+# a compiler asks once, while it traces: left to itself it takes the stack for anything but empty
+_transformed: Callable[[], bool] = torch.compiler.assume_constant_result(_under_functorch)

@@ -1,9 +1,9 @@
 """The three operations on NVIDIA GPUs: CUDA C++ compiled at run time for the size of the grid, by PyTorch's own NVRTC.
 
-CUDA C++ because the statistics want a map to stay in registers with neighbours by shuffle, with every loop unrolled. The
-same statistics at 26 x 26 took 1.4 times as long in numba-cuda on an H200 and 6.0 times in Triton, which offers no
-shuffles (``python -m benchmarks.languages``, ``results/benchmarks-cuda.csv``). NVRTC comes with PyTorch, so a user needs
-no compiler. What was compiled is kept on disk for the next process.
+CUDA C++ because the statistics want a map to stay in registers with neighbours by shuffle, with every loop unrolled.
+The same statistics at 26 x 26 took 1.4 times as long in numba-cuda on an H200 and 6.0 times in Triton, which offers no
+shuffles (``python -m benchmarks.languages``, ``results/benchmarks-cuda.csv``). NVRTC comes with PyTorch, so a user
+needs no compiler. What was compiled is kept on disk for the next process.
 
 A map that fits in registers, and an image that fits in shared memory, stay there for all orders (``cuda_source.py``);
 others are streamed, a launch an order (``streamed.py``).
