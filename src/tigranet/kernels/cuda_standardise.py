@@ -1,5 +1,7 @@
-"""Standardising maps on NVIDIA GPUs: moments of a few images a block, merged, then a pass over the maps; back alike."""
+"""Standardising maps on NVIDIA GPUs: moments of a few images a block, merged, then a pass over the maps, with what is
+made of them; back alike."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +31,29 @@ __device__ __forceinline__ void block_sum(double& a, double& b, double (*scratch
   __syncthreads();
   a = b = 0;
   for (int w = 0; w < THREADS / 32; w++) { a += scratch[0][w]; b += scratch[1][w]; }
+}
+
+// what is made of x, a standardised value, and its derivative
+__device__ __forceinline__ REAL then(REAL x, REAL bias) {
+  #if LARGE
+  return x / sqrt(1 + magnitude(x) / LARGE);
+  #elif BIASED
+  x += bias;
+  return x < 0 ? 0 : x;  // a NaN stays one
+  #else
+  return x;
+  #endif
+}
+
+__device__ __forceinline__ REAL slope(REAL x, REAL bias) {
+  #if LARGE
+  REAL over = 1 + magnitude(x) / LARGE;
+  return (1 + magnitude(x) / (2 * LARGE)) / (over * sqrt(over));
+  #elif BIASED
+  return x + bias > 0 ? 1 : 0;
+  #else
+  return 1;
+  #endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -72,23 +97,25 @@ extern "C" __global__ void merge(const double* __restrict__ parts, REAL* __restr
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 transform(const REAL* __restrict__ z, const REAL* __restrict__ mean, const REAL* __restrict__ variance,
-          REAL* __restrict__ out, double eps, int maps) {
+          const REAL* __restrict__ bias, REAL* __restrict__ out, double eps, int maps) {
   int map = blockIdx.x % maps;
-  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps);
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps), b = BIASED ? bias[map] : 0;
   long long at = (long long)blockIdx.x * NODES;
-  for (int i = threadIdx.x; i < NODES; i += THREADS) out[at + i] = (z[at + i] - centre) * scale;
+  for (int i = threadIdx.x; i < NODES; i += THREADS) out[at + i] = then((z[at + i] - centre) * scale, b);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 pulls(const REAL* __restrict__ g, const REAL* __restrict__ z, const REAL* __restrict__ mean,
-      const REAL* __restrict__ variance, double* __restrict__ parts, double eps, int batch, int maps) {
+      const REAL* __restrict__ variance, const REAL* __restrict__ bias, double* __restrict__ parts, double eps,
+      int batch, int maps) {
   RANGE
-  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps), sum = 0, products = 0;
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps), b = BIASED ? bias[map] : 0;
+  REAL sum = 0, products = 0;
   for (long long i = threadIdx.x; i < n; i += THREADS) {
     long long at = AT(i);
-    REAL up = g[at];
+    REAL x = (z[at] - centre) * scale, up = g[at] * slope(x, b);
     sum += up;
-    products += up * ((z[at] - centre) * scale);
+    products += up * x;
   }
   double total = sum, along = products;
   block_sum(total, along, scratch);
@@ -112,29 +139,26 @@ extern "C" __global__ void total(const double* __restrict__ parts, REAL* __restr
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 pulled(const REAL* __restrict__ g, const REAL* __restrict__ z, const REAL* __restrict__ mean,
-       const REAL* __restrict__ variance, const REAL* __restrict__ sums, REAL* __restrict__ out, double eps, int maps) {
+       const REAL* __restrict__ variance, const REAL* __restrict__ bias, const REAL* __restrict__ sums,
+       REAL* __restrict__ out, double eps, int maps) {
   int map = blockIdx.x % maps;
-  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps);
+  REAL centre = mean[map], scale = (REAL)1 / sqrt(variance[map] + (REAL)eps), b = BIASED ? bias[map] : 0;
   REAL sum = sums[map * 2], along = sums[map * 2 + 1];
   long long at = (long long)blockIdx.x * NODES;
   for (int i = threadIdx.x; i < NODES; i += THREADS) {
     REAL x = (z[at + i] - centre) * scale;
-    out[at + i] = scale * (g[at + i] - sum - x * along);
+    out[at + i] = scale * (g[at + i] * slope(x, b) - sum - x * along);
   }
 }
 """
 
 
 @lru_cache(maxsize=64)
-def _compiled(name: str, nodes: int, dtype: torch.dtype, device: torch.device) -> Any:
+def _compiled(name: str, nodes: int, biased: bool, large: int, dtype: torch.dtype, device: torch.device) -> Any:
     real = "float" if dtype == torch.float32 else "double"
     sizes = {"H": 1, "W": nodes, "NODES": nodes, "EACH": _images(nodes), "THREADS": THREADS}
-    return nvrtc.kernel(name, SOURCE, (("REAL", real), *sizes.items()), 0, False, device)
-
-
-def _run(name: str, blocks: int, like: Tensor, args: list[Any], threads: int = THREADS) -> None:
-    kernel = _compiled(name, like.shape[2], like.dtype, like.device)
-    nvrtc.launch(kernel, (blocks, 1, 1), (threads, 1, 1), args, like.device)
+    chosen = {"BIASED": int(biased), "LARGE": large}
+    return nvrtc.kernel(name, SOURCE, (("REAL", real), *sizes.items(), *chosen.items()), 0, False, device)
 
 
 def _images(nodes: int) -> int:
@@ -142,23 +166,35 @@ def _images(nodes: int) -> int:
     return max(1, NODES // nodes)
 
 
-def forward(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _runner(z: Tensor, bias: Tensor | None, large: int) -> Callable[..., None]:
+    def run(name: str, blocks: int, *args: Any, threads: int = THREADS) -> None:
+        kernel = _compiled(name, z.shape[2], bias is not None, large, z.dtype, z.device)
+        nvrtc.launch(kernel, (blocks, 1, 1), (threads, 1, 1), list(args), z.device)
+
+    return run
+
+
+def forward(z: Tensor, bias: Tensor | None, eps: float, large: int) -> tuple[Tensor, Tensor, Tensor]:
     batch, maps, nodes = z.shape
+    run, b = _runner(z, bias, large), z if bias is None else bias.contiguous()
     out, mean, variance = torch.empty_like(z), z.new_empty(maps), z.new_empty(maps)
     chunks = -(-batch // _images(nodes))
     parts = torch.empty(chunks, maps, 2, dtype=torch.float64, device=z.device)
-    _run("moments", chunks * maps, z, [z, parts, batch, maps])
-    _run("merge", -(-maps // 32), z, [parts, mean, variance, batch, maps], 32)
-    _run("transform", batch * maps, z, [z, mean, variance, out, eps, maps])
+    run("moments", chunks * maps, z, parts, batch, maps)
+    run("merge", -(-maps // 32), parts, mean, variance, batch, maps, threads=32)
+    run("transform", batch * maps, z, mean, variance, b, out, eps, maps)
     return out, mean, variance
 
 
-def backward(g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
+def backward(
+    g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, bias: Tensor | None, eps: float, large: int
+) -> tuple[Tensor, Tensor]:
     batch, maps, nodes = z.shape
+    run, b = _runner(z, bias, large), z if bias is None else bias.contiguous()
     g_z, sums = torch.empty_like(z), z.new_empty(maps, 2)
     chunks = -(-batch // _images(nodes))
     parts = torch.empty(chunks, maps, 2, dtype=torch.float64, device=z.device)
-    _run("pulls", chunks * maps, z, [g, z, mean, variance, parts, eps, batch, maps])
-    _run("total", -(-maps // 32), z, [parts, sums, batch, maps], 32)
-    _run("pulled", batch * maps, z, [g, z, mean, variance, sums, g_z, eps, maps])
-    return g_z
+    run("pulls", chunks * maps, g, z, mean, variance, b, parts, eps, batch, maps)
+    run("total", -(-maps // 32), parts, sums, batch, maps, threads=32)
+    run("pulled", batch * maps, g, z, mean, variance, b, sums, g_z, eps, maps)
+    return g_z, sums[:, :1] * (batch * nodes)

@@ -10,54 +10,68 @@ from tigranet.kernels.choice import asked, misfit
 from tigranet.kernels.operator import operator
 
 
-def standardised(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor] | None:
+def standardised(
+    z: Tensor, eps: float, bias: Tensor | None = None, large: int = 0
+) -> tuple[Tensor, Tensor, Tensor] | None:
     """``z`` (batch, maps, nodes) less the mean of each map over its standard deviation; the mean; and the variance,
-    with 1/n. None where there is no fused version, or a plain one was asked for."""
-    if not z.is_cuda or not z.numel() or asked() == "plain" or misfit(z) is not None:
+    with 1/n. With a ``bias`` (maps, 1), ReLU of the first and it; with ``large``, the root of the first beyond so many
+    deviations. None where there is no fused version, or a plain one was asked for."""
+    if not z.is_cuda or not z.numel() or asked() == "plain" or misfit(z, bias) is not None:
         return None
-    out, mean, variance = standardise(z, eps)
+    out, mean, variance = standardise(z, bias, eps, large)
     return out, mean, variance
 
 
+def plainly(z: Tensor, bias: Tensor | None, eps: float, large: int) -> Tensor:
+    """The same in PyTorch's operations."""
+    variance, mean = torch.var_mean(z, (0, 2), correction=0, keepdim=True)
+    x = (z - mean) * (variance + eps).rsqrt()
+    return torch.relu(x + bias) if bias is not None else x * (1 + x.abs() / large).rsqrt() if large else x
+
+
 @operator("standardise", "cuda")
-def standardise(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def standardise(z: Tensor, bias: Tensor | None, eps: float, large: int) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.kernels.cuda_standardise import forward
 
-    return forward(z.contiguous(), eps)
+    return forward(z.contiguous(), bias, eps, large)
 
 
 @operator("standardise_backward", "cuda")
-def standardise_backward(g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
+def standardise_backward(
+    g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, bias: Tensor | None, eps: float, large: int
+) -> tuple[Tensor, Tensor]:
+    """The gradients by z, and by the bias."""
     from tigranet.kernels.cuda_standardise import backward
 
-    return backward(g.contiguous(), z.contiguous(), mean, variance, eps)
+    return backward(g.contiguous(), z.contiguous(), mean, variance, bias, eps, large)
 
 
 @standardise.register_fake
-def _(z: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _(z: Tensor, bias: Tensor | None, eps: float, large: int) -> tuple[Tensor, Tensor, Tensor]:
     contiguous = torch.empty_like(z, memory_format=torch.contiguous_format)
     return contiguous, z.new_empty(z.shape[1]), z.new_empty(z.shape[1])
 
 
 @standardise_backward.register_fake
-def _(g: Tensor, z: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(z, memory_format=torch.contiguous_format)
+def _(g: Tensor, z: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(z, memory_format=torch.contiguous_format), z.new_empty(z.shape[1], 1)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
-    z, ctx.eps = inputs
+    z, bias, *ctx.rest = inputs
     _, mean, variance = output
-    ctx.save_for_backward(z, mean, variance)
+    ctx.save_for_backward(z, bias, mean, variance)
     ctx.mark_non_differentiable(mean, variance)
 
 
-def _backward(ctx: Any, g: Tensor, *_: Any) -> tuple[Any, None]:
-    z, mean, variance = ctx.saved_tensors
+def _backward(ctx: Any, g: Tensor, *_: Any) -> tuple[Any, ...]:
+    z, bias, mean, variance = ctx.saved_tensors
     if torch.is_grad_enabled():  # a second derivative may be asked for: by PyTorch's own operations
-        spread, centre = torch.var_mean(z, (0, 2), correction=0, keepdim=True)
-        (g_z,) = torch.autograd.grad((z - centre) * (spread + ctx.eps).rsqrt(), z, g, create_graph=True)
-        return g_z, None
-    return standardise_backward(g, z, mean, variance, ctx.eps), None
+        inputs = [z] if bias is None else [z, bias]
+        found = torch.autograd.grad(plainly(z, bias, *ctx.rest), inputs, g, create_graph=True)
+        return (*found, *(None for _ in range(4 - len(found))))
+    g_z, g_bias = standardise_backward(g, z, mean, variance, bias, *ctx.rest)
+    return g_z, None if bias is None else g_bias, None, None
 
 
 standardise.register_autograd(_backward, setup_context=_save)

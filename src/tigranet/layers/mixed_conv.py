@@ -61,7 +61,7 @@ class MixedConv(nn.Module):
     ) -> Float[Tensor, "batch out_maps nodes"]:
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
-        z = torch.relu(self.standardise(self.filtered(y, laplacian)) + self.bias)
+        z = self.standardise.rectified(self.filtered(y, laplacian), self.bias)
         return z if omega is None else z * omega
 
     def filtered(

@@ -56,8 +56,8 @@ class Products(nn.Module):
     ) -> Float[Tensor, "batch out_maps nodes"]:
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
-        products = self.standardise(self.products(mix(self.mixtures, y), laplacian))
-        z = torch.cat((y, products * (1 + products.abs() / self.LARGE).rsqrt()), dim=1)
+        products = self.products(mix(self.mixtures, y), laplacian)
+        z = torch.cat((y, self.standardise.rooted(products, self.LARGE)), dim=1)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:

@@ -1,5 +1,7 @@
 """Standardised statistics and maps: what makes the classifier, and deep networks, train well."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -38,30 +40,47 @@ class Standardise(nn.Module):
         self.register_buffer("batches", torch.tensor(0))
 
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
-        count = phi.numel() // self.num_statistics
-        if phi.ndim == 3 and (not self.training or (alone() and count > 1)):
-            return self._in_one_pass(phi, count)
+        if phi.ndim == 3:
+            return self._maps(phi, lambda x: x)
         mean, variance = self.mean, self.variance
         if self.training:
             own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
             if count > 1:
                 variance, mean = own_variance, own_mean
                 self._learn(mean, variance)
-        each = (-1, *[1] * (phi.ndim - 2))  # one number a map, for all its nodes
-        return (phi - mean.reshape(each)) * (variance + self.eps).rsqrt().reshape(each)
+        return (phi - mean) * (variance + self.eps).rsqrt()
 
-    def _in_one_pass(self, z: Float[Tensor, "batch maps nodes"], count: int) -> Float[Tensor, "batch maps nodes"]:
-        """The same, with one operation to go over the maps, which are large."""
-        if not self.training:
-            return F.batch_norm(z, self.mean, self.variance, eps=self.eps)
-        if (fused := standardised(z, self.eps)) is not None:
-            answer, mean, variance = fused
-        else:
+    def rectified(
+        self, z: Float[Tensor, "batch maps nodes"], bias: Float[Tensor, "maps 1"]
+    ) -> Float[Tensor, "batch maps nodes"]:
+        """ReLU of the standardised maps and a bias each."""
+        return self._maps(z, lambda x: torch.relu(x + bias), bias)
+
+    def rooted(self, z: Float[Tensor, "batch maps nodes"], large: int) -> Float[Tensor, "batch maps nodes"]:
+        r"""The standardised maps x, and beyond ``large`` standard deviations about their root,
+        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`."""
+        return self._maps(z, lambda x: x * (1 + x.abs() / large).rsqrt(), large=large)
+
+    def _maps(
+        self, z: Tensor, then: Callable[[Tensor], Tensor], bias: Tensor | None = None, large: int = 0
+    ) -> Float[Tensor, "batch maps nodes"]:
+        """Standardised maps, and ``then``, which a fused version is told of by ``bias`` or ``large``. They are large:
+        PyTorch's batch normalisation goes over them in one operation."""
+        count = z.numel() // self.num_statistics
+        if self.training and not alone():
+            variance, mean, count = moments(z)
+            if count > 1:
+                self._learn(mean, variance)
+                return then((z - mean[:, None]) * (variance + self.eps).rsqrt()[:, None])
+        elif self.training and count > 1:
+            if (fused := standardised(z, self.eps, bias, large)) is not None:
+                self._learn(*fused[1:])
+                return fused[0]
             mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
             answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
-            variance = variance * ((count - 1) / count)
-        self._learn(mean, variance)
-        return answer
+            self._learn(mean, variance * ((count - 1) / count))
+            return then(answer)
+        return then(F.batch_norm(z, self.mean, self.variance, eps=self.eps))
 
     def _learn(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
         with torch.no_grad():
