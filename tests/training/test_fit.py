@@ -186,6 +186,7 @@ def test_wrong_data_are_refused_before_training(as_a_user):
         ({"batch_size": 0}, "batch_size is at least 1, got 0"),
         ({"learning_rate": 0.0}, "learning_rate is positive, got 0.0"),
         ({"jitter": 2.0}, r"jitter is a part of a pixel in \[0, 1\], got 2.0"),
+        ({"zoom": 1.0}, r"zoom is a part of the image's size in \[0, 1\), got 1.0"),
         ({"patience": 0}, "patience is at least 1, got 0"),
     ],
 )
@@ -209,6 +210,7 @@ def test_a_large_network_learns_at_a_lower_rate():
 
 
 def test_a_recipe_prints_its_numbers():
+    assert "zoom 0.1" in str(Recipe(epochs=3, zoom=0.1))
     assert str(Recipe(epochs=3)) == "epochs 3, batch size 50, learning rate 0.01, jitter 0.5, seed 0"
     other = Recipe(epochs=3, balanced=True, schedule="cosine", patience=4)
     assert str(other) == (

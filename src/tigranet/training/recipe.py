@@ -22,6 +22,8 @@ class Recipe:
     """How the rate goes: up and down again, or down along a cosine from the start."""
     jitter: float = 0.5
     """Each image of a batch is shifted by at most this part of a pixel along each axis; 0 for none."""
+    zoom: float = 0.0
+    """Each image of a batch is enlarged or shrunk by at most this part of its size; 0 for none."""
     turned: bool = False
     """Whether each image of a batch is turned by a random angle: what others need, and TIGraNet does not."""
     balanced: bool = False
@@ -57,6 +59,8 @@ class Recipe:
             raise ValueError(f"learning_rate is positive, got {self.learning_rate}")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
+        if not 0 <= self.zoom < 1:
+            raise ValueError(f"zoom is a part of the image's size in [0, 1), got {self.zoom}")
 
     @property
     def check_every(self) -> int:
@@ -68,7 +72,7 @@ class Recipe:
         told = []
         for field in fields(self):
             value, name = getattr(self, field.name), field.name.replace("_", " ")
-            if isinstance(value, float | int) and not isinstance(value, bool):
+            if isinstance(value, float | int) and not isinstance(value, bool) and (value or field.name != "zoom"):
                 told.append(f"{name} {value:g}")
             elif value != field.default:
                 told.append(name if value is True else f"{name} {value}")

@@ -59,8 +59,8 @@ class Classification(L.LightningModule):
         images, labels, weights = self.images.take(chosen).to(self.device)
         if self.recipe.turned:
             images = rotate(images, 360 * torch.rand(len(images), device=self.device))
-        if self.recipe.jitter:
-            images = jitter(images, self.recipe.jitter)
+        if self.recipe.jitter or self.recipe.zoom:
+            images = jitter(images, self.recipe.jitter, self.recipe.zoom)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
         losses = F.cross_entropy(self.module(self._part(images)), self._part(labels), reduction="none")
         # the gradients of the processes are averaged, and their sum is wanted
