@@ -94,3 +94,8 @@ class Architecture(Notation):
     NEEDED = S
     ORDER = "an architecture is SC, MC, OP, MP, GP and DP layers, SC or MC first, then one S, then FC layers"
     PRESETS: ClassVar = PRESETS
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it has fully-mixed convolutions, as the oriented networks do."""
+        return any(isinstance(layer, MC) for layer in self.layers)

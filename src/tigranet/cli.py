@@ -107,10 +107,15 @@ def train(
     train_images: TrainImages = None,
     epochs: Annotated[int | None, _learn("Passes over the training images.", "fewer for more images")] = None,
     batch_size: Annotated[int | None, _learn("Images a step.", "50, or 250 for many")] = None,
-    learning_rate: Annotated[float | None, _learn("The highest rate.", "0.01, or 0.003 for a large network")] = None,
+    learning_rate: Annotated[
+        float | None, _learn("The highest rate.", "0.01, or 0.003 for large networks and those with MC")
+    ] = None,
     schedule: Annotated[Schedule, _learn("How the rate goes.")] = "one-cycle",
     jitter: Annotated[bool, _learn("Shift each training image by up to half a pixel.")] = True,
-    zoom: Annotated[float, _learn("Enlarge or shrink each training image by up to this part of its size.")] = 0.0,
+    zoom: Annotated[
+        float | None,
+        _learn("Enlarge or shrink each training image by up to this part of its size.", "0, or 0.1 with MC"),
+    ] = None,
     balanced: Annotated[bool, _learn("Let all classes count the same, however many images they have.")] = False,
     keep: Annotated[Keep, _learn("The weights at the end, or those of the lowest validation loss.")] = "last",
     patience: Annotated[
@@ -141,11 +146,10 @@ def train(
     data_set = _load(data, seed, data_dir, console, size, color, group, train_images)
     images = len(data_set.train.labels)
     layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
-    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "patience": patience}
+    given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "zoom": zoom}
+    given["patience"] = patience
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
-    recipe = recipe_for(
-        data_set, layers, **chosen, schedule=schedule, zoom=zoom, balanced=balanced, keep=keep, seed=seed
-    )
+    recipe = recipe_for(data_set, layers, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
     console.print(f"recipe: {recipe}")
     how = {"hardware": hardware, "folder": output / "checkpoints", "resume": resume, "log": log}

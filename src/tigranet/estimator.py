@@ -140,7 +140,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
             torch.manual_seed(seed)
             net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
         parameters = sum(parameter.numel() for parameter in net.parameters())
-        recipe = Recipe.for_images(len(images), parameters, **chosen, jitter=self.jitter, seed=seed)
+        mixed = net.architecture.mixed
+        recipe = Recipe.for_images(len(images), parameters, mixed, **chosen, jitter=self.jitter, seed=seed)
         data = Labelled(images, torch.from_numpy(labels.astype(np.int64)), weights)
         fit(net, data, None, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
         self.model_ = net.cpu()

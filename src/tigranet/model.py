@@ -90,7 +90,7 @@ class TIGraNet(Pretrained, nn.Module):
         if init not in ("default", "paper"):
             raise ValueError(f"init is 'default' or 'paper', got {init!r}")
         if diagonal is None:
-            diagonal = ISOTROPIC if any(isinstance(layer, MC) for layer in architecture.layers) else 1.0
+            diagonal = ISOTROPIC if architecture.mixed else 1.0
         GridLaplacian(3, 3, neighbours, boundary, diagonal), DynamicPool(1, ties)  # they say what is wrong, if anything
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal

@@ -90,7 +90,8 @@ def _measure(
     module = build(row, data)
     chosen: dict[str, Any] = row.recipe | {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     parameters = sum(parameter.numel() for parameter in module.parameters())
-    recipe = Recipe.for_images(len(data.train.labels), parameters, **chosen)
+    mixed = isinstance(module, TIGraNet) and module.architecture.mixed
+    recipe = Recipe.for_images(len(data.train.labels), parameters, mixed, **chosen)
     boundary = row.options.get("boundary", "free") if row.method == "TIGraNet" else "-"
     measured = train_and_measure(module, row.architecture, data, recipe, console, boundary=boundary)
     about = {"row": row.name, "options": row.options, "without": row.without, "seed": seed, "epochs given": epochs}
