@@ -34,7 +34,7 @@ def test_the_papers_figures_are_those_of_its_tables():
     }
 
 
-def test_the_demo_reaches_the_papers_figure(mnist_012):
+def test_the_papers_small_network_reaches_the_papers_figure(mnist_012):
     """Trained upright, tested rotated in ten draws: the paper has 94 +- 0.42."""
     _, measured = run(
         mnist_012, Architecture.parse("paper-small"), recipe_for(mnist_012, Architecture.parse("paper-small"))
