@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from tigranet.architecture import SC
+from tigranet.architecture import DP, MC, SC
 from tigranet.data.labelled import DataSet, Labelled
 from tigranet.data.transforms import Isometry, rotate
 from tigranet.evaluation.accuracy import predict
@@ -32,15 +32,14 @@ MOVED = 1000
 def save_gallery(
     folder: Path, net: TIGraNet, data: DataSet, seed: int = 0, rivals: Mapping[str, nn.Module] | None = None
 ) -> list[Path]:
-    """Every picture, as PNG and as SVG; the files that were written. With ``rivals``, their answers too."""
+    """Every picture that the network has something for, as PNG and as SVG; the files that were written. With ``rivals``,
+    their answers too."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {
-        "filters": _filters(net, data),
-        "pooling": _pooling(net, data),
-        "turned": _turned(net, data),
-        "after-pooling": _after_pooling(net, data),
-        "test-images": _test_images(net, data, seed),
-    }
+    drawn = {"turned": _turned(net, data), "test-images": _test_images(net, data, seed)}
+    if any(isinstance(layer, SC) for layer in net.architecture.layers):  # MC has a filter for each pair of maps
+        drawn["filters"] = _filters(net, data)
+    if any(isinstance(layer, DP) for layer in net.architecture.layers):
+        drawn |= {"pooling": _pooling(net, data), "after-pooling": _after_pooling(net, data)}
     if rivals:
         drawn["answers"] = _answers({**rivals, "TIGraNet": net}, data, seed)
     written = []
@@ -79,7 +78,7 @@ def _turned(net: TIGraNet, data: DataSet) -> Figure:
     images = rotate(image, torch.tensor(ANGLES), outside=data.moved.outside)
     answers = predict(net, images)
     said = [data.class_names[answer] for answer in answers.tolist()]
-    layers = [layer for layer in net.architecture.layers if isinstance(layer, SC)]
+    layers = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
     count = min(MAPS, layers[-1].maps)
     figure = Figure(figsize=(7, 0.95 * (1 + count)), layout="constrained")
     places = figure.subplots(1 + count, 1)
@@ -119,7 +118,7 @@ def _test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
     rows = torch.cat([right[_one_of_each(moved.labels[right])][: COLUMNS - len(mistakes)], mistakes])
     images, framed = moved.images[rows], wrong[rows].tolist()
     said = [data.class_names[answer] for answer in answers[rows].tolist()]
-    layers = [layer for layer in net.architecture.layers if isinstance(layer, SC)]
+    layers = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
     shown = [(number, which) for number, layer in enumerate(layers) for which in range(min(3, layer.maps))]
     figure = Figure(figsize=(7, 0.9 * (1 + len(shown))), layout="constrained")
     places = figure.subplots(1 + len(shown), 1)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from tigranet.architecture import DP, SC
+from tigranet.architecture import DP, MC, SC
 from tigranet.model import Maps, TIGraNet
 
 WRONG = "#e3001b"
@@ -100,7 +100,7 @@ def draw_layer(
 ) -> None:
     """Map ``which`` of the ``layer``-th spectral convolution, for each image."""
     with torch.inference_mode():
-        convolved = [maps for maps in net.maps(images) if isinstance(maps.layer, SC)]
+        convolved = [maps for maps in net.maps(images) if isinstance(maps.layer, SC | MC)]
     height, width = images.shape[2:]
     planes = [plane.reshape(height, width).numpy() for plane in convolved[layer].z[:, which]]
     draw_row(axes, planes, framed=framed, said=said)
