@@ -32,7 +32,7 @@ MOVED = 1000
 def save_gallery(
     folder: Path, net: TIGraNet, data: DataSet, seed: int = 0, rivals: Mapping[str, nn.Module] | None = None
 ) -> list[Path]:
-    """Every picture that the network has something for, as PNG and as SVG; the files that were written. With ``rivals``,
+    """Every picture that the network has layers for, as PNG and as SVG; the files that were written. With ``rivals``,
     their answers too."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = {"turned": _turned(net, data), "test-images": _test_images(net, data, seed)}
