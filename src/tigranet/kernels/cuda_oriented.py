@@ -8,34 +8,13 @@ from torch import Tensor
 
 from tigranet.kernels import nvrtc
 from tigranet.kernels.chebyshev import chebyshev, chebyshev_sum
+from tigranet.kernels.cuda_source import IN_SHARED
 from tigranet.kernels.layout import Grid
 from tigranet.kernels.products import products, products_backward
 
-POLYNOMIALS = r"""
-#define STRIDE (W + 2)
-#define EACH _Pragma("unroll") for (int i = 0, n = threadIdx.x; i < ITEMS; i++, n += THREADS) if (n < N)
-
-// t into p with its border; what is across the border of the torus is written there too
-__device__ __forceinline__ void put(REAL* p, int n, REAL value) {
-  int r = n / W, c = n % W;
-  int other_r = WRAP_ROWS ? (r == 0 ? H : r == H - 1 ? -1 : r) : r;
-  int other_c = WRAP_COLUMNS ? (c == 0 ? W : c == W - 1 ? -1 : c) : c;
-  p[(r + 1) * STRIDE + c + 1] = value;
-  if (other_r != r) p[(other_r + 1) * STRIDE + c + 1] = value;
-  if (other_c != c) p[(r + 1) * STRIDE + other_c + 1] = value;
-  if (other_r != r && other_c != c) p[(other_r + 1) * STRIDE + other_c + 1] = value;
-}
-
-__device__ __forceinline__ REAL neighbours(const REAL* p, int n) {
-  const REAL* at = p + (n / W + 1) * STRIDE + n % W + 1;
-  REAL total = (at[-STRIDE] + at[STRIDE]) + (at[-1] + at[1]);
-  #if EIGHT
-  REAL corners = (at[-STRIDE - 1] + at[STRIDE + 1]) + (at[-STRIDE + 1] + at[STRIDE - 1]);
-  total += UNIFORM ? corners : (REAL)(DIAGONAL) * corners;
-  #endif
-  return total;
-}
-
+POLYNOMIALS = (
+    IN_SHARED
+    + r"""
 // new = factor * (L - I) t - before, in place of ``before``
 __device__ __forceinline__ void recur(REAL* p, const REAL* s, const REAL* t, REAL factor, REAL* before) {
   __syncthreads();
@@ -77,6 +56,7 @@ polynomials(const REAL* __restrict__ from, const REAL* __restrict__ root, REAL* 
   #endif
 }
 """
+)
 
 PRODUCTS = r"""
 #define EACH _Pragma("unroll") for (int i = 0, n = threadIdx.x; i < ITEMS; i++, n += THREADS) if (n < N)

@@ -11,8 +11,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 class Operator:
     """What :func:`torch.library.custom_op` makes of a function, for whoever looks on: compilers, exporters, tracers,
     modes and subclasses of tensors see one opaque operator. When nobody does, the function is called directly, and its
-    gradient is a plain :class:`torch.autograd.Function`, which is what the dispatcher would come to by a longer way:
-    forward and backward together cost a third of it, more than the work itself where that is small.
+    gradient is a plain :class:`torch.autograd.Function`, which is what the dispatcher would come to by a longer way; on
+    small maps that way costs more than the work itself.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], device: str) -> None:
