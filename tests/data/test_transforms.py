@@ -115,3 +115,14 @@ def test_zoom_enlarges_and_shrinks_about_the_centre_and_turns_nothing():
 
 def test_zoom_leaves_what_is_the_same_everywhere():
     torch.testing.assert_close(jitter(torch.full((5, 1, 8, 9), 0.7), 0.5, 0.3), torch.full((5, 1, 8, 9), 0.7))
+
+
+def test_within_the_frame_nothing_is_cut_and_steps_are_as_long_as_they_can_be():
+    images = torch.zeros(200, 1, 9, 11)
+    images[:, :, 1:6, 4:7] = torch.rand(200, 1, 5, 3) + 0.1  # 1 row above, 3 below; 4 columns on either side
+    images[0] = 0
+    moved = Isometry(shifted=6, whole=True)(images, torch.Generator().manual_seed(0))
+    torch.testing.assert_close(moved.flatten(1).sort().values, images.flatten(1).sort().values)
+    rows, columns = (moved[1:] != 0).any(1).any(2).int().argmax(1), (moved[1:] != 0).any(1).any(1).int().argmax(1)
+    assert set(rows.tolist()) == set(range(5))
+    assert set(columns.tolist()) == set(range(9))

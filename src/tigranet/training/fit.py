@@ -44,6 +44,7 @@ def fit(
     is given, TensorBoard's files too if ``log`` says so. With ``resume``, a training that was broken off there goes on
     from its last checkpoint and ends with the weights it would have ended with.
     """
+    hardware = hardware or Hardware()
     best = recipe.keep == "best" or recipe.patience is not None
     _check("training", train)
     if validation is not None:
@@ -82,7 +83,7 @@ def fit(
             log_every_n_steps=1,
             enable_progress_bar=False,
             enable_model_summary=False,
-            **(hardware or Hardware()).for_trainer(),
+            **hardware.for_trainer(),
         )
         alone = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
         kind = GraphedClassification if alone and trainer.precision != "16-mixed" else Classification
@@ -90,7 +91,8 @@ def fit(
         begin_at = unfinished(where, begun) if folder and resume else None
         module.train()  # a network that was loaded is in evaluation mode
         try:
-            trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
+            with hardware.matrix_products(trainer.strategy.root_device):
+                trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
         except SystemExit:
             if trainer.interrupted:  # Lightning would end the process, and with it a notebook
                 raise KeyboardInterrupt from None

@@ -1,13 +1,16 @@
 """Where a network is trained, as a value."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import torch
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 Accelerator = Literal["auto", "cpu", "gpu"]
-Precision = Literal["32", "bf16", "16"]
-PLUGINS: dict[str, Any] = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
+Precision = Literal["tf32", "32", "bf16", "16"]
+PLUGINS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,9 @@ class Hardware:
     devices: int = 1
     nodes: int = 1
     strategy: str = "auto"
-    precision: Precision = "32"
-    """Of matrix products; the graph is always computed in full."""
+    precision: Precision = "tf32"
+    """Of matrix products, while it trains; the graph is always computed in full. ``tf32`` is single precision but for
+    the factors' last 13 bits, where a GPU is made for it (twice as fast), and plain single precision elsewhere."""
     deterministic: bool = False
     """Only operations whose result is the same bits each time, where the device has others that are faster."""
 
@@ -35,6 +39,17 @@ class Hardware:
                 raise ValueError(f"{name} is one of {', '.join(values)}, got {getattr(self, name)!r}")
         if self.devices < 1 or self.nodes < 1:
             raise ValueError(f"devices and nodes are at least 1, got {self.devices} and {self.nodes}")
+
+    @contextmanager
+    def matrix_products(self, device: torch.device) -> Iterator[None]:
+        """Within, PyTorch multiplies matrices on ``device`` as ``precision`` says."""
+        usual = torch.get_float32_matmul_precision()
+        if self.precision == "tf32" and device.type == "cuda":
+            torch.set_float32_matmul_precision("high")
+        try:
+            yield
+        finally:
+            torch.set_float32_matmul_precision(usual)
 
     def for_trainer(self) -> dict[str, Any]:
         """The arguments of Lightning's Trainer."""
