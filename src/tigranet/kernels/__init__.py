@@ -11,6 +11,7 @@ from tigranet.kernels.choice import using
 from tigranet.kernels.convolution import fused_convolution
 from tigranet.kernels.pooling import fused_pooling
 from tigranet.kernels.products import fused_products
+from tigranet.kernels.settled import settled
 from tigranet.kernels.standardise import standardised
 from tigranet.kernels.statistics import fused_statistics
 
@@ -21,6 +22,7 @@ __all__ = [
     "fused_pooling",
     "fused_products",
     "fused_statistics",
+    "settled",
     "standardised",
     "using",
 ]

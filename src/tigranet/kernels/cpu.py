@@ -868,3 +868,51 @@ def products_backward(g_out, mixtures, grid, kinds, first, last, g_mixtures):
                 _bare(by_first[axis], grid)
             _adjoint(by_first[0], by_first[1], one, p, grid)
             _unframed(g_mixtures[image, which, pair], p, grid)
+
+
+# maps standardised by known moments
+
+
+@exact
+@no_type_check
+def _rectify(z, mean, scale, bias, out):
+    zero = out.dtype.type(0)
+    for i in range(len(out)):
+        x = (z[i] - mean) * scale + bias
+        out[i] = zero if x < zero else x  # what is not a number stays so
+
+
+@exact
+@no_type_check
+def _root(z, mean, scale, part, out):
+    one = out.dtype.type(1)
+    for i in range(len(out)):
+        x = (z[i] - mean) * scale
+        out[i] = x * (one / np.sqrt(one + abs(x) * part))
+
+
+@exact
+@no_type_check
+def rectified(z, mean, variance, eps, bias, first, last, out):
+    """ReLU of the maps ``first`` to ``last`` of all images, standardised, and a bias each; (batch, maps, nodes)."""
+    number, maps = z.dtype.type, z.shape[1]
+    for item in range(first, last):
+        image, which = item // maps, item % maps
+        scale = number(1) / np.sqrt(variance[which] + number(eps))
+        _rectify(z[image, which], mean[which], scale, bias[which], out[image, which])
+
+
+@exact
+@no_type_check
+def rooted(z, mean, variance, eps, large, y, first, last, out):
+    """The maps of ``z``, standardised, and beyond ``large`` deviations about their root, behind those of ``y``; both of
+    the maps ``first`` to ``last`` of ``out``, (batch, maps, nodes)."""
+    number, ahead, maps = z.dtype.type, y.shape[1], out.shape[1]
+    part = number(1) / number(large)
+    for item in range(first, last):
+        image, which = item // maps, item % maps
+        if which < ahead:
+            _copy(out[image, which], y[image, which])
+            continue
+        scale = number(1) / np.sqrt(variance[which - ahead] + number(eps))
+        _root(z[image, which - ahead], mean[which - ahead], scale, part, out[image, which])

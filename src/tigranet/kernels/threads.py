@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-SMALL = 100_000
+SMALL = 200_000
 """Work (nodes times steps) that takes one thread no longer than waking another."""
 BLOCKS = 4
 """Blocks a thread: enough that a thread that was interrupted keeps the others waiting for little."""

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.distributed import alone, moments
-from tigranet.kernels import standardised
+from tigranet.kernels import settled, standardised
 
 
 class Standardise(nn.Module):
@@ -56,16 +56,23 @@ class Standardise(nn.Module):
         """ReLU of the standardised maps and a bias each."""
         return self._maps(z, lambda x: torch.relu(x + bias), bias)
 
-    def rooted(self, z: Float[Tensor, "batch maps nodes"], large: int) -> Float[Tensor, "batch maps nodes"]:
+    def rooted(
+        self, z: Float[Tensor, "batch maps nodes"], large: int, y: Float[Tensor, "batch others nodes"]
+    ) -> Float[Tensor, "batch all_maps nodes"]:
         r"""The standardised maps x, and beyond ``large`` standard deviations about their root,
-        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`."""
-        return self._maps(z, lambda x: x * (1 + x.abs() / large).rsqrt(), large=large)
+        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`; behind the maps ``y``."""
+        return self._maps(z, lambda x: torch.cat((y, x * (1 + x.abs() / large).rsqrt()), dim=1), large=large, y=y)
 
     def _maps(
-        self, z: Tensor, then: Callable[[Tensor], Tensor], bias: Tensor | None = None, large: int = 0
-    ) -> Float[Tensor, "batch maps nodes"]:
-        """Standardised maps, and ``then``, which a fused version is told of by ``bias`` or ``large``. They are large:
-        PyTorch's batch normalisation goes over them in one operation."""
+        self,
+        z: Tensor,
+        then: Callable[[Tensor], Tensor],
+        bias: Tensor | None = None,
+        large: int = 0,
+        y: Tensor | None = None,
+    ) -> Float[Tensor, "batch all_maps nodes"]:
+        """Standardised maps, and ``then``, of which a fused version is told by ``bias``, or ``large`` and ``y``. They
+        are large: PyTorch's batch normalisation goes over them in one operation."""
         count = z.numel() // self.num_statistics
         if self.training and not alone():
             variance, mean, count = moments(z)
@@ -75,11 +82,13 @@ class Standardise(nn.Module):
         elif self.training and count > 1:
             if (fused := standardised(z, self.eps, bias, large)) is not None:
                 self._learn(*fused[1:])
-                return fused[0]
+                return fused[0] if y is None else torch.cat((y, fused[0]), dim=1)
             mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
             answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
             self._learn(mean, variance * ((count - 1) / count))
             return then(answer)
+        if (known := settled(z, self.mean, self.variance, self.eps, bias, large, y)) is not None:
+            return known
         return then(F.batch_norm(z, self.mean, self.variance, eps=self.eps))
 
     def _learn(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
