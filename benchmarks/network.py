@@ -1,7 +1,8 @@
-"""The whole ``paper`` network at 26 x 26 and its peers: one image, 100 images; a training step; an epoch on a GPU."""
+"""Whole networks and their peers, ``paper`` at 26 x 26 and the oriented ones at 28 x 28: one image, 100 images; a
+training step; an epoch on a GPU."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,12 +20,24 @@ from tigranet.data.labelled import Labelled
 from tigranet.kernels import using
 from tigranet.training import Recipe, fit
 
+Peers = dict[str, Callable[[Tensor], Tensor]]
 
-def measure() -> list[Row]:
+
+def measure() -> Iterator[Row]:
     torch.manual_seed(0)
-    net = TIGraNet("paper", num_classes=9).to(DEVICE)
-    images = torch.rand(100, 1, 26, 26, device=DEVICE)
-    labels = torch.arange(100, device=DEVICE) % 9
+    net = TIGraNet("paper", num_classes=9).to(DEVICE).eval()
+    yield from of_network("network", net, 26, _peers(net))
+    for preset in ("oriented-small", "oriented"):
+        convnet = ConvNet("paper", num_classes=9, image_size=28).to(DEVICE).eval()
+        yield from of_network(preset, TIGraNet(preset, num_classes=9).to(DEVICE), 28, {"ConvNet": convnet})
+    if DEVICE.type == "cuda":
+        yield from (epoch(preset) for preset in ("paper", "oriented-small", "oriented"))
+
+
+def of_network(name: str, net: TIGraNet, size: int, peers: Peers, batch: int = 100) -> Iterator[Row]:
+    """One image, a batch of them and a training step, fused and plain; the first two beside the peers."""
+    images = torch.rand(batch, 1, size, size, device=DEVICE)
+    labels = torch.arange(batch, device=DEVICE) % 9
     optimizer = torch.optim.Adam(net.parameters(), fused=True, capturable=DEVICE.type == "cuda")
 
     def answer(mode, images):
@@ -39,20 +52,15 @@ def measure() -> list[Row]:
 
     modes = ("fused", "plain")
     net.eval()
-    others = _peers(net)
-    rows = []
-    for work, some, rounds in (("network, one image", images[:1], 51), ("network, 100 images", images, 9)):
+    for work, some, rounds in (("one image", images[:1], 51), (f"{batch} images", images, 9)):
         candidates = {mode: partial(answer, mode, some) for mode in modes}
-        candidates |= {name: without_gradients(partial(other, some)) for name, other in others.items()}
-        rows += compare(work, 26, candidates, rounds=rounds)
+        candidates |= {peer: without_gradients(partial(other, some)) for peer, other in peers.items()}
+        yield from compare(f"{name}, {work}", size, candidates, rounds=rounds)
     net.train()
-    rows += compare("network, training step of 100", 26, {mode: partial(step, mode) for mode in modes})
-    if DEVICE.type == "cuda":
-        rows += [epoch(preset) for preset in ("paper", "oriented-small", "oriented")]
-    return rows
+    yield from compare(f"{name}, training step of {batch}", size, {mode: partial(step, mode) for mode in modes})
 
 
-def _peers(net: TIGraNet) -> dict[str, Callable[[Tensor], Tensor]]:
+def _peers(net: TIGraNet) -> Peers:
     """The same network on ChebConv's propagation, the paper's ConvNet, and kymatio's scattering below a classifier."""
     graph = ChebConvLaplacian(26, DEVICE)
 

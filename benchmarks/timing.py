@@ -162,7 +162,7 @@ def _in_turns(calls: dict[str, tuple[Callable[[], object], int]], rounds: int) -
 
 
 def _described(row: Row) -> str:
-    text = f"{row.work:28} {row.size:4} {row.candidate:26}"
+    text = f"{row.work:36} {row.size:4} {row.candidate:26}"
     if row.median_ms is not None:
         text += f" {row.times_fused or 0:8.1f} x fused {row.median_ms:10.4f} ms"
     if row.eager_ms is not None:
