@@ -363,3 +363,13 @@ def test_parquet_and_features(monkeypatch, capsys, tmp_path, photos):
     row = json.loads(out.splitlines()[0])
     image = torch.from_numpy(np.asarray(Image.open(row["path"])).copy())[None, None] / 255
     assert row["map1_variance2"] == pytest.approx(net.features(image)[0, -1].item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("model", ["paper-small", "MC[2,2]-OP[1]-S[2]", "paper-mnist-rot"])
+def test_a_preset_layers_or_a_saved_network_is_timed(model, monkeypatch, capsys):
+    code, out, err = tigranet(monkeypatch, capsys, "bench", model, "--size", "9", "--batch", "2", "--json")
+    assert code in (0, None), err
+    told = json.loads(out)
+    assert told["size"] == 9
+    assert told["architecture"].startswith(("SC", "MC"))
+    assert [row["work"] for row in told["milliseconds"]] == ["one image", "2 images", "training step of 2"]

@@ -406,35 +406,42 @@ def reproduce(
         )
 
 
-@app.command(epilog="Example: tigranet bench --size 26")
+@app.command(epilog="Example: tigranet bench oriented --size 28")
 def bench(
-    model: Annotated[Path | None, typer.Argument(help="The folder of a saved model.", show_default="'paper'")] = None,
+    model: Annotated[
+        str, typer.Argument(help="The folder of a saved model, a preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.")
+    ] = "paper",
     size: Annotated[int | None, typer.Option(min=2, help="Of the images.", show_default="the model's, or 26")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Images a batch.")] = 100,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """How fast it is on this machine: fused kernels beside the plain version."""
+    """How fast it is on this machine: fused kernels beside the plain version.
+
+    On a shared machine set OMP_WAIT_POLICY=passive, or PyTorch's threads take turns with those of others.
+    """
     import torch
 
     from tigranet.evaluation.provenance import machine
     from tigranet.evaluation.speed import measure_speed
-    from tigranet.model import TIGraNet
 
     console = Console(stderr=True, highlight=False)
-    net = TIGraNet("paper", num_classes=9, image_size=26) if model is None else TIGraNet.from_pretrained(model)
+    net = _network(model)
     net.to("cuda" if torch.cuda.is_available() else "cpu")
     side = size or net.image_size or 26
     with console.status("measuring"):
         found = measure_speed(net, side, batch)
+    where = machine()
     if as_json:
-        print(json.dumps({"machine": machine(), "milliseconds": [asdict(row) for row in found]}))
+        about = {"architecture": str(net.architecture), "size": side, "machine": where}
+        print(json.dumps(about | {"milliseconds": [asdict(row) for row in found]}))
         return
-    table = Table(
-        f"{net.architecture}, {size or net.image_size or 26} pixels", "fused, ms", "plain, ms", "times faster"
-    )
+    device = where["gpu"] or f"{where['cpu']}, {where['threads']} threads"
+    print(f"{net.architecture}\n{side} x {side} pixels, on {device}")
+    table = Table("milliseconds", "fused", "plain", "times faster", "an image, fused", "plain")
     for row in found:
-        table.add_row(row.work, f"{row.fused:.2f}", f"{row.plain:.2f}", f"{row.times:.1f}")
+        each = (f"{time / row.images:.2f}" for time in (row.fused, row.plain))
+        table.add_row(row.work, f"{row.fused:.2f}", f"{row.plain:.2f}", f"{row.times:.1f}", *each)
     Console().print(table)
 
 
@@ -510,6 +517,15 @@ def _load(
         )
     _print_broken(broken, console)
     return data_set
+
+
+def _network(model: str) -> "TIGraNet":
+    """A saved network, or a fresh one of that architecture."""
+    from tigranet.architecture import PRESETS
+    from tigranet.model import TIGraNet
+
+    fresh = not Path(model).is_dir() and (model in PRESETS or "[" in model)
+    return TIGraNet(model, num_classes=9) if fresh else TIGraNet.from_pretrained(model)
 
 
 def _record(model: Path) -> dict[str, Any]:

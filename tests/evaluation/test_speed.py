@@ -18,3 +18,8 @@ def test_three_pieces_of_work_are_timed_and_the_network_is_left_alone():
 
 def test_the_ratio_is_of_plain_to_fused():
     assert Speed("", fused=2.0, plain=5.0).times == pytest.approx(2.5)
+
+
+def test_each_row_says_how_many_images_it_is_of():
+    found = measure_speed(TIGraNet("SC[1,1]-S[1]", 2), 5, batch=3, rounds=1)
+    assert [row.images for row in found] == [1, 3, 3]

@@ -20,6 +20,7 @@ class Speed:
     work: str
     fused: float
     plain: float
+    images: int = 1
 
     @property
     def times(self) -> float:
@@ -32,7 +33,8 @@ def measure_speed(
 ) -> list[Speed]:
     """A copy of ``net``, where it is, on square images of ``size``: one image, a batch, a training step of a batch.
 
-    ``step`` is called after each of three pieces of work. The weights of ``net`` are left as they are.
+    ``step`` is called after each of three pieces of work; the first, being short, is timed more often. The weights of
+    ``net`` are left as they are.
     """
     device = next(net.parameters()).device
     copy = TIGraNet(**net.config).to(device)
@@ -52,19 +54,21 @@ def measure_speed(
         F.cross_entropy(copy(images), labels).backward()
         optimizer.step()
 
-    works: dict[str, Callable[[], None]] = {
-        "one image": partial(answer, 1),
-        f"{batch} images": partial(answer, batch),
-        f"training step of {batch}": train,
+    works: dict[str, tuple[int, Callable[[], None]]] = {
+        "one image": (1, partial(answer, 1)),
+        f"{batch} images": (batch, partial(answer, batch)),
+        f"training step of {batch}": (batch, train),
     }
     found = []
-    for work, call in works.items():
-        found.append(_in_turns(work, call, rounds, device))
+    for work, (count, call) in works.items():
+        found.append(Speed(work, *_in_turns(call, max(rounds, 50 // count), device), count))
         step()
     return found
 
 
-def _in_turns(work: str, call: Callable[[], None], rounds: int, device: torch.device) -> Speed:
+def _in_turns(call: Callable[[], None], rounds: int, device: torch.device) -> tuple[float, float]:
+    """Milliseconds, fused and plain."""
+
     def once() -> float:
         start = time.perf_counter()
         call()
@@ -78,4 +82,4 @@ def _in_turns(work: str, call: Callable[[], None], rounds: int, device: torch.de
             fused.append(once())
         with using("plain"):
             plain.append(once())
-    return Speed(work, median(fused[1:]), median(plain[1:]))  # the first calls compile and warm up
+    return median(fused[1:]), median(plain[1:])  # the first calls compile and warm up
