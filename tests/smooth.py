@@ -1,23 +1,8 @@
-"""Smooth images that can be turned by any angle without interpolation."""
-
-import math
+"""A network that has seen smooth images."""
 
 import torch
 
-
-def blobs(degrees=0.0, seed=0, size=28, batch=4, sigma=2.0, reach=6.0):
-    """Twelve Gaussian blobs an image, on a disc about its centre, turned counter-clockwise.
-
-    With sigma = 2 their spectrum is below 3e-9 at the pixels' bandwidth, 1/2, and with reach = 6 they are below 2e-3
-    of their height outside 13 pixels from the centre.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    radius, angle, height = torch.rand(3, batch, 12, 1, 1, generator=generator, dtype=torch.float64)
-    angle = 2 * math.pi * angle + math.radians(degrees)
-    radius = reach * radius.sqrt()
-    axis = torch.arange(size, dtype=torch.float64) - (size - 1) / 2
-    across, up = axis - radius * angle.cos(), -axis[:, None] - radius * angle.sin()
-    return ((2 * height - 1) * torch.exp(-(across**2 + up**2) / (2 * sigma**2))).sum(1, keepdim=True).float()
+from tigranet.testing import blobs
 
 
 def settle(net, size=28, in_maps=1):

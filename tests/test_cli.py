@@ -319,6 +319,7 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
         "bench": ["--batch", "2", "--json"],
         "reproduce": ["--epochs", "1"],
         "figures": ["--epochs", "1"],
+        "angles": ["--images", "5", "--by", "45"],
     }
     code, _, err = tigranet(monkeypatch, capsys, *example, *quick.get(name, []))
     assert code in (0, None), err
@@ -373,3 +374,21 @@ def test_a_preset_layers_or_a_saved_network_is_timed(model, monkeypatch, capsys)
     assert told["size"] == 9
     assert told["architecture"].startswith(("SC", "MC"))
     assert [row["work"] for row in told["milliseconds"]] == ["one image", "2 images", "training step of 2"]
+
+
+def test_networks_are_turned_side_by_side(monkeypatch, capsys, tmp_path):
+    TIGraNet("SC[2,2]-S[2]", 3).save_pretrained(tmp_path / "mine")
+    command = ("angles", "mnist-012", str(tmp_path / "mine"), "paper-mnist-rot", "MC[2,2]-OP[1]-MC[2,2]-S[2]")
+    few = ("--images", "4", "--by", "60", "-o", str(tmp_path / "angles"))
+    code, out, err = tigranet(monkeypatch, capsys, *command, *few, "--json")
+    assert code in (0, None), err
+    told = json.loads(out)
+    assert list(told) == ["mine", "paper-mnist-rot", "MC[2,2]-OP[1]-MC[2,2]-S[2]"]
+    assert [bool(seen["accuracy"]) for seen in told.values()] == [True, False, False]  # nine classes; learned nothing
+    assert told["mine"]["at"] == [0, 60, 90, 120, 180, 240, 270, 300, 360]
+    assert all(seen["change"][2] < 1e-4 < seen["change"][1] for seen in told.values())
+    rows = (tmp_path / "angles" / "angles.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3 * 9
+    code, out, err = tigranet(monkeypatch, capsys, *command[:3], *few)
+    assert code in (0, None), err
+    assert "angles.png" in out

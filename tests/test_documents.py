@@ -44,6 +44,7 @@ def test_a_page_runs_as_it_is_written(page, tmp_path):
 ARGUMENTS = {
     "train_on_a_folder": ["photos", "model", "2"],
     "filters_over_the_spectrum": ["filters.png"],
+    "oriented_pictures": ["images"],
     "sort_into_folders": ["model", "photos", "sorted"],
 }
 

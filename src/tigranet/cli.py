@@ -21,6 +21,8 @@ from tigranet.graphs.grid import Boundary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch import nn
+
     from tigranet.data import Broken, DataSet
     from tigranet.model import TIGraNet
 
@@ -364,6 +366,83 @@ def figures(
         print(path)
 
 
+@app.command(epilog="Example: tigranet angles mnist-012 model/ paper-mnist-rot oriented-small -o angles/")
+def angles(
+    data: Data,
+    models: Annotated[
+        list[str],
+        typer.Argument(help="Saved networks; or presets or layers, for networks that have learned nothing yet."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the picture.")] = Path("angles"),
+    rivals: Annotated[
+        bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw them as well.")
+    ] = False,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes of the two over the training images.", show_default="as usual")
+    ] = None,
+    images: Annotated[int, typer.Option(min=1, help="At most this many test images.")] = 200,
+    by: Annotated[int, typer.Option(min=1, max=180, help="Degrees from one angle to the next.")] = 15,
+    seed: SplitSeed = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How far networks are from invariant at every angle: how much their logits change, and how often they are right.
+
+    Accuracy is measured of trained networks with the classes of the data. The images are drawn as for the training of
+    the first network, so it has seen none of them.
+    """
+    from tigranet.evaluation.curves import invariance
+    from tigranet.evaluation.table import rows_to
+    from tigranet.experiments.rivals import rivals_of
+
+    try:
+        from tigranet.figures.angles import save_invariance
+    except ModuleNotFoundError:
+        raise ImportError("figures are drawn by matplotlib: pip install 'tigranet[figures]'") from None
+    _check_writable(output, "picture")
+    console = Console(stderr=True, highlight=False)
+    if _is_fresh(models[0]):
+        seed = seed or 0
+        data_set = _load(data, seed, data_dir, console)
+    else:
+        _, data_set, seed = _load_for(Path(models[0]), data, seed, data_dir, console)
+    nets = {Path(model).name: _network(model, data_set) for model in models}
+    trained = {Path(model).name for model in models if not _is_fresh(model)}
+    asked: dict[str, nn.Module] = {**nets}
+    if rivals:
+        asked |= rivals_of(nets[Path(models[0]).name], data_set, seed, epochs, console)
+    test = data_set.test.take(list(range(min(images, len(data_set.test.labels)))))
+    at = sorted({*map(float, range(0, 360, by)), 90.0, 180.0, 270.0, 360.0})
+    found = {}
+    for name, module in asked.items():
+        known = name not in nets or (name in trained and nets[name].class_names == tuple(data_set.class_names))
+        with console.status(f"turning images for {name}"):
+            labels = test.labels if known else None
+            found[name] = invariance(module, test.images, labels, data_set.moved.outside, at)
+    written = save_invariance(output, found, 100 / len(data_set.class_names))
+    with rows_to(["network", "degrees", "change", "accuracy"], output / "angles.csv") as write:
+        for name, seen in found.items():
+            for degrees, change, right in zip(at, seen.change, seen.accuracy or [None] * len(at), strict=True):
+                write({"network": name, "degrees": degrees, "change": change, "accuracy": right})
+    if as_json:
+        print(json.dumps({name: asdict(seen) for name, seen in found.items()}))
+        return
+    table = Table(title=f"{len(test.labels)} images of {data_set.name}, turned", title_justify="left")
+    table.add_column("network", no_wrap=True)
+    for column in ("change at quarters", "elsewhere", "accuracy upright", "lowest", "mean, %"):
+        table.add_column(column, justify="right")
+    for name, seen in found.items():
+        rights = ["-"] * 3
+        if seen.accuracy is not None:
+            mean = sum(seen.accuracy[:-1]) / (len(at) - 1)  # 360 degrees are 0
+            rights = [f"{value:.1f}" for value in (seen.accuracy[0], min(seen.accuracy), mean)]
+        table.add_row(name, f"{seen.mean_change(True):.1e}", f"{seen.mean_change(False):.3f}", *rights)
+    Console().print(table)
+    for path in (*written, output / "angles.csv"):
+        print(path)
+
+
 @app.command(epilog="Example: tigranet reproduce table2 --quick")
 def reproduce(
     table: Annotated[str, typer.Argument(help="table2, table3, table4, ablation or all.")],
@@ -519,13 +598,29 @@ def _load(
     return data_set
 
 
-def _network(model: str) -> "TIGraNet":
-    """A saved network, or a fresh one of that architecture."""
+def _is_fresh(model: str) -> bool:
+    """Whether it is an architecture, and not a saved network."""
     from tigranet.architecture import PRESETS
+
+    return not Path(model).is_dir() and (model in PRESETS or "[" in model)
+
+
+def _network(model: str, data: "DataSet | None" = None) -> "TIGraNet":
+    """A saved network; or a fresh one of that architecture, which of the training images of ``data`` knows how large
+    its maps and statistics usually are, and nothing more."""
+    import torch
+
     from tigranet.model import TIGraNet
 
-    fresh = not Path(model).is_dir() and (model in PRESETS or "[" in model)
-    return TIGraNet(model, num_classes=9) if fresh else TIGraNet.from_pretrained(model)
+    if not _is_fresh(model):
+        return TIGraNet.from_pretrained(model)
+    if data is None:
+        return TIGraNet(model, num_classes=9)
+    images = data.train.images[:256]
+    net = TIGraNet(model, len(data.class_names), images.shape[1])
+    with torch.no_grad():
+        net(images)
+    return net
 
 
 def _record(model: Path) -> dict[str, Any]:

@@ -6,12 +6,12 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smooth import blobs, settle
+from smooth import settle
 from tigranet import TIGraNet
 from tigranet.baselines import GroupArchitecture, GroupCNN
 from tigranet.baselines.group_cnn import GC, LC, GroupConv, P, disc, turned_discs
 from tigranet.notation import FC
-from tigranet.testing import SQUARE, equivariance_error, invariance_error
+from tigranet.testing import SQUARE, blobs, equivariance_error, invariance_error
 
 
 def parameters(net):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import iv
 
-from smooth import blobs, settle
+from smooth import settle
 from tigranet.baselines import HarmArchitecture, HarmNet
 from tigranet.baselines.harmnet import (
     HCN,
@@ -22,7 +22,7 @@ from tigranet.baselines.harmnet import (
     ModulusNorm,
     harmonics,
 )
-from tigranet.testing import SQUARE, invariance_error
+from tigranet.testing import SQUARE, blobs, invariance_error
 
 ANGLES = (11, 30, 45, 60, 200, 290)
 

@@ -6,12 +6,15 @@ from torch import nn
 from tigranet import TIGraNet
 from tigranet.data import Labelled, rotate
 from tigranet.evaluation import accuracy
+from tigranet.evaluation.confidence import logits_of
 from tigranet.evaluation.curves import (
     ANGLES,
     DIRECTIONS,
     against_angle,
     against_shift,
     change_by_angle,
+    invariance,
+    relative_change,
     shift_lengths,
     shifted,
     turned,
@@ -128,3 +131,32 @@ def test_the_change_is_the_invariance_error():
     assert seen[1] == pytest.approx(invariance_error(net.features, images, lambda images: turned(images, 30.0)))
     assert seen[2] == pytest.approx(invariance_error(net.features, images, SQUARE["90 degrees"]))
     assert seen[2] < 1e-5 < seen[1]
+
+
+def test_the_relative_change_is_of_each_image_and_does_not_see_the_scale_of_logits():
+    before = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
+    came = torch.tensor([[3.0, 9.0], [0.0, 1.0]])
+    assert relative_change(came, before) == pytest.approx(0.5)  # the mean of 1 and 0
+    assert relative_change(100 * came, 100 * before) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("architecture", ["SC[3,3]-DP[40]-S[3]-FC[8]", "MC[4,3]-OP[2]-MC[4,3]-S[3]-FC[8]"])
+def test_quarter_turns_change_the_logits_by_rounding_and_other_angles_by_more(architecture):
+    net, images = TIGraNet(architecture, 3), torch.rand(5, 1, 14, 14)
+    net(images)  # its moments
+    seen = invariance(net, images, angles=[0.0, 30.0, 90.0, 180.0, 270.0, 360.0])
+    assert net.training
+    assert seen.accuracy is None
+    assert seen.change[0] == seen.change[-1] == 0
+    assert seen.mean_change(quarters=True) < 1e-5 < 1e-3 < seen.mean_change(quarters=False) == seen.change[1]
+    upright, moved = (logits_of(net, given) for given in (images, turned(images, 30.0)))
+    assert seen.change[1] == pytest.approx(relative_change(moved, upright))
+
+
+def test_with_labels_the_accuracy_is_that_of_the_curve():
+    data = Labelled(torch.rand(20, 1, 16, 16), torch.arange(20) % 2)
+    seen = invariance(TopLeft(), data.images, data.labels, "reflection")
+    wanted = against_angle(TopLeft(), data, "reflection")
+    assert seen.at == wanted.at
+    assert seen.accuracy == pytest.approx(wanted.accuracy)
+    assert seen.images == 20

@@ -6,6 +6,7 @@ from tigranet.figures.curves import (
     OURS_TOO,
     RIVAL,
     ROUNDING,
+    STYLES,
     Line,
     draw_against_angle,
     draw_against_shift,
@@ -35,6 +36,8 @@ def test_each_network_has_its_line_from_0_to_360(axes):
 def test_lines_differ_by_more_than_colour():
     for what in ("color", "linestyle", "marker"):
         assert len({style[what] for style in (OURS, RIVAL, OURS_TOO)}) == 3
+    for what in ("color", "marker"):
+        assert len({style[what] for style in STYLES}) == len(STYLES)
 
 
 def test_shifts_are_whole_pixels(axes):

@@ -2,10 +2,9 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from smooth import blobs
 from tigranet import GridLaplacian
 from tigranet.layers import MirrorProduct, OrientedProduct
-from tigranet.testing import SQUARE, equivariance_error, on_nodes, torus_shifts
+from tigranet.testing import SQUARE, blobs, equivariance_error, on_nodes, torus_shifts
 
 KINDS = [OrientedProduct, MirrorProduct]
 

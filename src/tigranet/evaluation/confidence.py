@@ -30,18 +30,28 @@ class Answered(NamedTuple):
 
 
 @torch.inference_mode()
+def logits_of(
+    module: nn.Module,
+    images: Float[Tensor, "count maps height width"],
+    transform: Transform = as_it_is,
+    batch_size: int = 64,
+) -> Float[Tensor, "count classes"]:
+    """What ``module`` says of transformed images, a batch at a time, computed where the module is."""
+    device = next((parameter.device for parameter in module.parameters()), images.device)
+    training = module.training
+    try:
+        module.eval()
+        return torch.cat([module(transform(batch.to(device))).cpu() for batch in images.split(batch_size)])
+    finally:
+        module.train(training)
+
+
 def answered(
     module: nn.Module,
     images: Float[Tensor, "count maps height width"],
     transform: Transform = as_it_is,
     batch_size: int = 64,
 ) -> Answered:
-    """The answers of ``module`` to transformed images, a batch at a time, computed where the module is."""
-    device = next((parameter.device for parameter in module.parameters()), images.device)
-    training = module.training
-    try:
-        module.eval()
-        seen = [module(transform(batch.to(device))).softmax(1).max(1) for batch in images.split(batch_size)]
-    finally:
-        module.train(training)
-    return Answered(torch.cat([part.indices.cpu() for part in seen]), torch.cat([part.values.cpu() for part in seen]))
+    """The answers of ``module`` to transformed images."""
+    seen = logits_of(module, images, transform, batch_size).softmax(1).max(1)
+    return Answered(seen.indices, seen.values)

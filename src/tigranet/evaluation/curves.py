@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import Outside, rotate, shift
-from tigranet.evaluation.confidence import Transform, answered
+from tigranet.evaluation.confidence import Transform, answered, logits_of
 from tigranet.testing import invariance_error
 
 ANGLES = tuple(float(angle) for angle in range(0, 361, 15))
@@ -48,6 +48,25 @@ class Curve:
     """Degrees or pixels."""
     accuracy: tuple[float, ...]
     confidence: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    r"""How much the logits :math:`\phi` of ``images`` images change when they are turned, at each angle."""
+
+    images: int
+    at: tuple[float, ...]
+    """Degrees."""
+    change: tuple[float, ...]
+    r"""The mean over the images of :math:`\lVert\phi(R x) - \phi(x)\rVert / \lVert\phi(x)\rVert`."""
+    accuracy: tuple[float, ...] | None
+    """In per cent, where labels are there."""
+
+    def mean_change(self, quarters: bool) -> float:
+        """Over the quarter turns, or over all other angles; what is not turned counts for neither."""
+        points = zip(self.at, self.change, strict=True)
+        asked = [change for at, change in points if at % 360 and (at % 90 == 0) == quarters]
+        return sum(asked) / len(asked) if asked else float("nan")
 
 
 def shift_lengths(size: int) -> tuple[float, ...]:
@@ -118,6 +137,41 @@ def change_by_angle(
         return error
 
     return tuple(one(angle) for angle in angles)
+
+
+def invariance(
+    module: nn.Module,
+    images: Float[Tensor, "count maps height width"],
+    labels: Int[Tensor, " count"] | None = None,
+    outside: Outside = "zeros",
+    angles: Sequence[float] = ANGLES,
+    step: Callable[[], None] = lambda: None,
+) -> Invariance:
+    """The relative change of the logits of ``module`` when ``images`` are turned, and its accuracy.
+
+    The logits and not the statistics, because every network has them, one without invariant statistics too, and
+    because the statistics span orders of magnitude: the norm of their change would be that of the largest few.
+    """
+    upright = logits_of(module, images)
+    seen: dict[float, tuple[float, float]] = {}
+    for angle in angles:
+        if angle % 360 not in seen:
+            logits = logits_of(module, images, partial(turned, degrees=angle, outside=outside))
+            right = 0.0 if labels is None else 100 * float((logits.argmax(1) == labels).double().mean())
+            seen[angle % 360] = relative_change(logits, upright), right
+        step()
+    changes, rights = zip(*(seen[angle % 360] for angle in angles), strict=True)
+    return Invariance(len(images), tuple(angles), changes, None if labels is None else rights)
+
+
+def relative_change(came: Float[Tensor, "count numbers"], before: Float[Tensor, "count numbers"]) -> float:
+    r"""The mean over the rows of :math:`\lVert\text{came} - \text{before}\rVert / \lVert\text{before}\rVert`.
+
+    >>> relative_change(torch.tensor([[3.0, 4.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0], [2.0, 0.0]]))
+    0.25
+    """
+    came, before = came.double(), before.double()
+    return float(((came - before).norm(dim=1) / before.norm(dim=1)).mean())
 
 
 def _curve(

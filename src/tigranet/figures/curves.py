@@ -1,4 +1,4 @@
-"""Curves of a network beside a plain one: accuracy and confidence against angle or shift, change against angle."""
+"""Curves of networks side by side: accuracy and confidence against angle or shift, change against angle."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +12,15 @@ OURS, RIVAL, OURS_TOO = (
     {"color": "#56b4e9", "linestyle": ":", "marker": "^"},
 )
 """Told apart by colour-blind readers, and in grey by their dashes and marks."""
+STYLES: tuple[dict[str, str], ...] = (
+    OURS,
+    RIVAL,
+    {"color": "#009e73", "linestyle": "-.", "marker": "D"},
+    {"color": "#cc79a7", "linestyle": ":", "marker": "v"},
+    {"color": "#000000", "linestyle": "--", "marker": "x"},
+    OURS_TOO,
+)
+"""For as many networks in one picture; further ones begin again."""
 ROUNDING = 1e-8
 """Changes below this are drawn at it: they are rounding, and a logarithm has no zero."""
 
@@ -50,6 +59,18 @@ def draw_change(axes: Axes, lines: Sequence[Line]) -> None:
     axes.set_yscale("log")
     axes.set_ylim(ROUNDING / 2, max(2.0, 2 * max(max(line.values) for line in lines)))
     axes.set_ylabel("largest change, part of range")
+    _legend(axes)
+
+
+def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
+    """The relative change of the logits against degrees, on a scale that begins at 0: an invariant network lies there,
+    and one that is invariant by quarter turns touches it four times."""
+    _quarter_turns(axes)
+    for line in lines:
+        _plot(axes, line)
+    axes.set(ylim=(0, 1.05 * max(1e-6, *(max(line.values) for line in lines))), ylabel="relative change of the logits")
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
     _legend(axes)
 
 
