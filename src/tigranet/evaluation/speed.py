@@ -12,6 +12,9 @@ import torch.nn.functional as F
 from tigranet.kernels import using
 from tigranet.model import TIGraNet
 
+IN_A_ROW = 10
+"""Calls with one image in a turn, as when images come one after the other."""
+
 
 @dataclass(frozen=True)
 class Speed:
@@ -33,8 +36,7 @@ def measure_speed(
 ) -> list[Speed]:
     """A copy of ``net``, where it is, on square images of ``size``: one image, a batch, a training step of a batch.
 
-    ``step`` is called after each of three pieces of work; the first, being short, is timed more often. The weights of
-    ``net`` are left as they are.
+    ``step`` is called after each of three pieces of work. The weights of ``net`` are left as they are.
     """
     device = next(net.parameters()).device
     copy = TIGraNet(**net.config).to(device)
@@ -61,12 +63,12 @@ def measure_speed(
     }
     found = []
     for work, (count, call) in works.items():
-        found.append(Speed(work, *_in_turns(call, max(rounds, 50 // count), device), count))
+        found.append(Speed(work, *_in_turns(call, rounds, IN_A_ROW if count == 1 else 1, device), count))
         step()
     return found
 
 
-def _in_turns(call: Callable[[], None], rounds: int, device: torch.device) -> tuple[float, float]:
+def _in_turns(call: Callable[[], None], rounds: int, in_a_row: int, device: torch.device) -> tuple[float, float]:
     """Milliseconds, fused and plain."""
 
     def once() -> float:
@@ -79,7 +81,7 @@ def _in_turns(call: Callable[[], None], rounds: int, device: torch.device) -> tu
     fused, plain = [], []
     for _ in range(rounds + 1):
         with using("fused"):
-            fused.append(once())
+            fused += [once() for _ in range(in_a_row)]
         with using("plain"):
-            plain.append(once())
-    return median(fused[1:]), median(plain[1:])  # the first calls compile and warm up
+            plain += [once() for _ in range(in_a_row)]
+    return median(fused[in_a_row:]), median(plain[in_a_row:])  # the first calls compile and warm up
