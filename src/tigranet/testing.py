@@ -49,7 +49,7 @@ def on_nodes(transform: Transform, height: int, width: int) -> Transform:
 
 
 def blobs(
-    degrees: float = 0.0, seed: int = 0, size: int = 28, batch: int = 4, sigma: float = 2.0, reach: float = 6.0
+    degrees: float | int = 0, seed: int = 0, size: int = 28, batch: int = 4, sigma: float = 2.0, reach: float = 6.0
 ) -> Tensor:
     """Smooth images (batch, 1, size, size) that can be turned by any angle without interpolation: twelve Gaussian blobs
     each, on a disc about its centre, turned counter-clockwise.
