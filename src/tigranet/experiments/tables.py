@@ -134,7 +134,6 @@ TABLES = {
             Row("TIGraNet", "mnist-trans", "paper", **TORUS),
             Row("TIGraNet", "mnist-trans", "paper", **NO_JITTER),
             Row("ConvNet", "mnist-trans", "gap", note=GAP),
-            Row("GroupCNN", "mnist-trans", "c8", note=C8),
         ),
         also=("test", "nearest", "drop"),
     ),
