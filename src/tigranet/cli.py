@@ -114,7 +114,18 @@ def train(
     jitter: Annotated[bool, _learn("Shift each training image by up to half a pixel.")] = True,
     zoom: Annotated[
         float | None,
-        _learn("Enlarge or shrink each training image by up to this part of its size.", "0, or 0.1 with MC"),
+        _learn("Enlarge or shrink each training image by up to this part of its size.", "0, or 0.2 with MC"),
+    ] = None,
+    stretch: Annotated[
+        float | None,
+        _learn("Draw each training image out along a random axis by up to this part.", "0, or 0.15 with MC"),
+    ] = None,
+    warp: Annotated[
+        float | None,
+        _learn("Move its pixels by slow waves, by about this part of its size.", "0, or 0.035 with MC"),
+    ] = None,
+    smoothing: Annotated[
+        float | None, _learn("Spread this part of each label over all classes.", "0, or 0.05 with MC")
     ] = None,
     balanced: Annotated[bool, _learn("Let all classes count the same, however many images they have.")] = False,
     keep: Annotated[Keep, _learn("The weights at the end, or those of the lowest validation loss.")] = "last",
@@ -147,7 +158,7 @@ def train(
     images = len(data_set.train.labels)
     layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "zoom": zoom}
-    given["patience"] = patience
+    given |= {"stretch": stretch, "warp": warp, "smoothing": smoothing, "patience": patience}
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
     recipe = recipe_for(data_set, layers, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")

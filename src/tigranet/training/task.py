@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
+from tigranet.data.deform import deform
 from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import jitter, rotate
 from tigranet.training.recipe import Recipe
@@ -59,13 +60,23 @@ class Classification(L.LightningModule):
         images, labels, weights = self.images.take(chosen).to(self.device)
         if self.recipe.turned:
             images = rotate(images, 360 * torch.rand(len(images), device=self.device))
-        if self.recipe.jitter or self.recipe.zoom:
-            images = jitter(images, self.recipe.jitter, self.recipe.zoom)
+        if self.recipe.deformed:
+            images = self._deformed(images)
+        elif self.recipe.jitter:
+            images = jitter(images, self.recipe.jitter)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
-        losses = F.cross_entropy(self.module(self._part(images)), self._part(labels), reduction="none")
+        logits, smoothing = self.module(self._part(images)), self.recipe.smoothing
+        losses = F.cross_entropy(logits, self._part(labels), reduction="none", label_smoothing=smoothing)
         # the gradients of the processes are averaged, and their sum is wanted
         share = self._part(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
         return (share * losses).sum()
+
+    def _deformed(self, images: Tensor) -> Tensor:
+        recipe = self.recipe
+        shown = deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp)
+        if not recipe.as_is:
+            return shown
+        return torch.where(torch.rand(len(images), 1, 1, 1, device=self.device) < recipe.as_is, images, shown)
 
     def count_in(self, loss: Tensor, number: int) -> None:
         """The loss of the epoch is the mean over its images, told with the last batch: to tell each costs a step."""
