@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tigranet.data import Broken, DataSet
+    from tigranet.experiments.row import TableOf
     from tigranet.model import TIGraNet
 
 TRAINING = "training.json"
@@ -377,7 +378,13 @@ def figures(
 
 @app.command(epilog="Example: tigranet reproduce table2 --quick")
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table2, table3, table4, ablation or all.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="table2, table3, table4 or ablation, of the paper's network; oriented, oriented-ablation or few, of "
+            "what goes beyond the paper; or all."
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
     seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
@@ -391,30 +398,36 @@ def reproduce(
     data_dir: DataDir = None,
     debug: Debug = False,
 ) -> None:
-    """Measure a table of the paper and set it beside the paper's. What was measured already is kept.
+    """Measure a table of the paper and set it beside the paper's, or one of ours. What was measured already is kept.
 
-    Every run is a line of a .jsonl file in the results and a row of a .csv; the table is a .md. Several of these
-    commands may add to the same files at once, each with seeds or methods of its own.
+    Every run is a line of a .jsonl file in the results and a row of a .csv; the table is a .md; few has a curve too, a
+    .png and a .svg. Several of these commands may add to the same files at once, each with seeds or methods of its own.
+    A run that diverges does not stop the others; it is named at the end.
     """
     from tigranet.experiments import reproduce as of_paper
     from tigranet.experiments.tables import TABLES
 
     console = Console(stderr=True, highlight=False)
+    diverged: list[str] = []
     for name in TABLES if table == "all" else [table]:
-        print(
-            of_paper.reproduce(
-                name,
-                output,
-                seeds=seed or None,
-                quick=quick,
-                epochs=epochs,
-                data_dir=data_dir,
-                methods=method or (),
-                measure=not render_only,
-                command=shlex.join(["tigranet", *sys.argv[1:]]),
-                console=console,
-            )
+        text, failed = of_paper.reproduce(
+            name,
+            output,
+            seeds=seed or None,
+            quick=quick,
+            epochs=epochs,
+            data_dir=data_dir,
+            methods=method or (),
+            measure=not render_only,
+            command=shlex.join(["tigranet", *sys.argv[1:]]),
+            console=console,
         )
+        print(text)
+        diverged += failed
+        if TABLES[name].by_images:
+            _draw_by_images(of_paper.kept_in(output, name, quick), TABLES[name], epochs, console)
+    if diverged:
+        raise ValueError("\n  ".join([f"{len(diverged)} of the runs diverged, and are in no table:", *diverged]))
 
 
 @app.command(epilog="Example: tigranet bench --size 26")
@@ -607,6 +620,18 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
         return None
     save_rotated(path, module, data_set.test, data_set.class_names)
     return path
+
+
+def _draw_by_images(kept: Path, table: "TableOf", epochs: int | None, console: Console) -> None:
+    from tigranet.experiments.records import records
+
+    try:
+        from tigranet.figures.by_images import save_by_images
+    except ModuleNotFoundError:
+        console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
+        return
+    for path in save_by_images(kept.with_suffix(""), table, records(kept), epochs):
+        console.print(f"drawn: {path}", soft_wrap=True)
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from torch import nn
 
 from tigranet.data import Labelled
-from tigranet.training import Hardware, Recipe, fit
+from tigranet.training import Diverged, Hardware, Recipe, fit
 from tigranet.training.task import Classification
 
 
@@ -146,7 +146,7 @@ def test_patience_ends_the_training_early(tmp_path):
 
 
 def test_a_training_that_diverges_says_so():
-    with pytest.raises(ValueError, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
+    with pytest.raises(Diverged, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
         trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=1e37))
 
 

@@ -18,6 +18,10 @@ from tigranet.training.recipe import Recipe
 VALIDATION_BATCH = 256
 
 
+class Diverged(ValueError):
+    """A training whose loss is no number any more."""
+
+
 class Classification(L.LightningModule):
     """Trains ``module``, from images (batch, maps, height, width) to logits, by ``recipe``.
 
@@ -88,7 +92,7 @@ class Classification(L.LightningModule):
     def on_train_epoch_end(self) -> None:
         loss = float(self.trainer.callback_metrics["loss"])
         if not math.isfinite(loss):
-            raise ValueError(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
+            raise Diverged(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
 
     def validation_step(self, number: int) -> None:
         assert self.held_out is not None
