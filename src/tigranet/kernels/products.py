@@ -13,6 +13,8 @@ from tigranet.kernels.threads import share
 
 SHARED = 200 * 1024
 """Bytes of shared memory that hold the eight fields of a pair of maps, at most."""
+MOST_THREADS = 1024
+"""Of a block on a GPU: each column of a map has one at least."""
 
 _plain: Callable[..., Tensor]
 
@@ -30,6 +32,8 @@ def _fused(mixtures: Tensor, laplacian: Any, kinds: int) -> Tensor | str:
         return why
     if mixtures.is_cuda and 8 * laplacian.num_nodes * mixtures.itemsize > SHARED:
         return f"that holds the gradients of two maps of {laplacian!r} in shared memory"
+    if mixtures.is_cuda and laplacian.width > MOST_THREADS:
+        return f"for rows as wide as those of {laplacian!r}"
     return products(mixtures, kinds, *describe(laplacian))
 
 
