@@ -29,8 +29,8 @@ __device__ __forceinline__ Part part_of(int block, int batch, int maps) {
 #define EACH _Pragma("unroll") for (int k = 0, i = part.first; k < ITEMS; k++, i += THREADS) if (i < part.packs)
 #define ACROSS _Pragma("unroll") for (int w = 0; w < WIDE; w++)
 
-template <typename T> __device__ __forceinline__ T& pack(T* z, const Part& part, int i, int maps) {
-  return z[(i / PACKS * (long long)maps + part.map) * PACKS + i % PACKS];
+template <typename T> __device__ __forceinline__ T& pack(T* z, int map, int i, int maps) {
+  return z[(i / PACKS * (long long)maps + map) * PACKS + i % PACKS];
 }
 
 __device__ __forceinline__ float over_root(float x) { return rsqrtf(x); }
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 moments(const Pack* __restrict__ z, Two* __restrict__ parts, int batch, int maps) {
   const Part part = part_of(blockIdx.x, batch, maps);
   Pack held[ITEMS];
-  EACH held[k] = pack(z, part, i, maps);
+  EACH held[k] = pack(z, part.map, i, maps);
   REAL sum = 0, squares = 0;
   EACH ACROSS sum += held[k].at[w];
   double count = WIDE * (double)min(PART, part.packs - part.first + (int)threadIdx.x);
@@ -112,28 +112,33 @@ extern "C" __global__ void merge(const Two* __restrict__ parts, REAL* __restrict
   }
 }
 
+// behind the maps y, of which there are ``before``
 extern "C" __global__ void __launch_bounds__(THREADS)
 transform(const Pack* __restrict__ z, const REAL* __restrict__ mean, const REAL* __restrict__ variance,
-          const REAL* __restrict__ bias, Pack* __restrict__ out, double eps, int batch, int maps) {
-  const Part part = part_of(gridDim.x - 1 - blockIdx.x, batch, maps);
-  REAL centre = mean[part.map], scale = over_root(variance[part.map] + (REAL)eps), b = BIASED ? bias[part.map] : 0;
+          const REAL* __restrict__ bias, const Pack* __restrict__ y, Pack* __restrict__ out, double eps, int before,
+          int batch, int maps) {
+  const Part part = part_of(gridDim.x - 1 - blockIdx.x, batch, before + maps);
   Pack held[ITEMS];
-  EACH held[k] = pack(z, part, i, maps);
-  EACH {
-    ACROSS held[k].at[w] = then((held[k].at[w] - centre) * scale, b);
-    pack(out, part, i, maps) = held[k];
+  int map = part.map - before;
+  if (map < 0) {
+    EACH held[k] = pack(y, part.map, i, before);
+  } else {
+    REAL centre = mean[map], scale = over_root(variance[map] + (REAL)eps), b = BIASED ? bias[map] : 0;
+    EACH held[k] = pack(z, map, i, maps);
+    EACH ACROSS held[k].at[w] = then((held[k].at[w] - centre) * scale, b);
   }
+  EACH pack(out, part.map, i, before + maps) = held[k];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 pulls(const Pack* __restrict__ g, const Pack* __restrict__ z, const REAL* __restrict__ mean,
-      const REAL* __restrict__ variance, const REAL* __restrict__ bias, Two* __restrict__ parts, double eps,
+      const REAL* __restrict__ variance, const REAL* __restrict__ bias, Two* __restrict__ parts, double eps, int apart,
       int batch, int maps) {
   const Part part = part_of(blockIdx.x, batch, maps);
   REAL centre = mean[part.map], scale = over_root(variance[part.map] + (REAL)eps), b = BIASED ? bias[part.map] : 0;
   REAL sum = 0, products = 0;
   Pack held[ITEMS], pulling[ITEMS];
-  EACH { held[k] = pack(z, part, i, maps); pulling[k] = pack(g, part, i, maps); }
+  EACH { held[k] = pack(z, part.map, i, maps); pulling[k] = pack(g, part.map, i, apart); }
   EACH ACROSS {
     REAL x = (held[k].at[w] - centre) * scale, up = pulling[k].at[w] * slope(x, b);
     sum += up;
@@ -164,18 +169,18 @@ extern "C" __global__ void total(const Two* __restrict__ parts, REAL* __restrict
 extern "C" __global__ void __launch_bounds__(THREADS)
 pulled(const Pack* __restrict__ g, const Pack* __restrict__ z, const REAL* __restrict__ mean,
        const REAL* __restrict__ variance, const REAL* __restrict__ bias, const REAL* __restrict__ sums,
-       Pack* __restrict__ out, double eps, int batch, int maps) {
+       Pack* __restrict__ out, double eps, int apart, int batch, int maps) {
   const Part part = part_of(gridDim.x - 1 - blockIdx.x, batch, maps);
   REAL centre = mean[part.map], scale = over_root(variance[part.map] + (REAL)eps), b = BIASED ? bias[part.map] : 0;
   REAL sum = sums[part.map * 2], along = sums[part.map * 2 + 1];
   Pack held[ITEMS], pulling[ITEMS];
-  EACH { held[k] = pack(z, part, i, maps); pulling[k] = pack(g, part, i, maps); }
+  EACH { held[k] = pack(z, part.map, i, maps); pulling[k] = pack(g, part.map, i, apart); }
   EACH {
     ACROSS {
       REAL x = (held[k].at[w] - centre) * scale;
       held[k].at[w] = scale * (pulling[k].at[w] * slope(x, b) - sum - x * along);
     }
-    pack(out, part, i, maps) = held[k];
+    pack(out, part.map, i, maps) = held[k];
   }
 }
 """
@@ -210,25 +215,29 @@ def _parts(wide: int, z: Tensor) -> Tensor:
     return torch.empty(-(-batch * nodes // (wide * THREADS * ITEMS)), maps, 2, dtype=torch.float64, device=z.device)
 
 
-def forward(z: Tensor, bias: Tensor | None, eps: float, large: int) -> tuple[Tensor, Tensor, Tensor]:
-    maps, wide = z.shape[1], pack_size(z)
+def forward(
+    z: Tensor, bias: Tensor | None, behind: Tensor | None, eps: float, large: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    z, y = z.contiguous(), z[:, :0] if behind is None else behind.contiguous()
+    maps, wide = z.shape[1], pack_size(z, y)
     run, b = _runner(wide, z, bias, large), z if bias is None else bias.contiguous()
-    out, mean, variance, parts = torch.empty_like(z), z.new_empty(maps), z.new_empty(maps), _parts(wide, z)
-    blocks = len(parts) * maps
-    run("moments", blocks, z, parts)
+    out = z.new_empty(len(z), y.shape[1] + maps, z.shape[2])
+    mean, variance, parts = z.new_empty(maps), z.new_empty(maps), _parts(wide, z)
+    run("moments", len(parts) * maps, z, parts)
     run("merge", maps, parts, mean, variance, threads=32)
-    run("transform", blocks, z, mean, variance, b, out, eps)
+    run("transform", len(parts) * out.shape[1], z, mean, variance, b, y, out, eps, y.shape[1])
     return out, mean, variance
 
 
 def backward(
     g: Tensor, z: Tensor, mean: Tensor, variance: Tensor, bias: Tensor | None, eps: float, large: int
 ) -> tuple[Tensor, Tensor]:
-    maps, wide = z.shape[1], pack_size(g, z)
+    z, g = z.contiguous(), g if g.stride()[1:] == (z.shape[2], 1) and g.stride(0) % z.shape[2] == 0 else g.contiguous()
+    maps, wide, apart = z.shape[1], pack_size(g, z), g.stride(0) // z.shape[2]
     run, b = _runner(wide, z, bias, large), z if bias is None else bias.contiguous()
     g_z, g_bias, sums, parts = torch.empty_like(z), z.new_empty(maps, 1), z.new_empty(maps, 2), _parts(wide, z)
     blocks = len(parts) * maps
-    run("pulls", blocks, g, z, mean, variance, b, parts, eps)
+    run("pulls", blocks, g, z, mean, variance, b, parts, eps, apart)
     run("total", maps, parts, sums, g_bias, threads=32)
-    run("pulled", blocks, g, z, mean, variance, b, sums, g_z, eps)
+    run("pulled", blocks, g, z, mean, variance, b, sums, g_z, eps, apart)
     return g_z, g_bias
