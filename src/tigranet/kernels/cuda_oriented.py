@@ -8,58 +8,11 @@ from torch import Tensor
 
 from tigranet.kernels import nvrtc
 from tigranet.kernels.chebyshev import chebyshev, chebyshev_sum
-from tigranet.kernels.cuda_source import IN_SHARED
-from tigranet.kernels.layout import Grid
-from tigranet.kernels.products import MOST_THREADS, products, products_backward
+from tigranet.kernels.layout import MOST_THREADS, Grid
+from tigranet.kernels.products import products, products_backward
 
 ROWS = 4
 """Of a strip, unless the threads of a block would be too many."""
-
-POLYNOMIALS = (
-    IN_SHARED
-    + r"""
-// new = factor * (L - I) t - before, in place of ``before``
-__device__ __forceinline__ void recur(REAL* p, const REAL* s, const REAL* t, REAL factor, REAL* before) {
-  __syncthreads();
-  EACH put(p, n, s[i] * t[i]);
-  __syncthreads();
-  EACH before[i] = FMA(-factor * s[i], neighbours(p, n), -before[i]);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-polynomials(const REAL* __restrict__ from, const REAL* __restrict__ root, REAL* __restrict__ to, int maps) {
-  extern __shared__ char memory[];
-  REAL* p = (REAL*)memory;
-  long long image = blockIdx.x / maps, map = blockIdx.x % maps;
-  const long long apart = (long long)maps * N;  // from one order to the next
-  REAL a[ITEMS], b[ITEMS], s[ITEMS];
-  #pragma unroll
-  for (int i = 0; i < ITEMS; i++) a[i] = b[i] = s[i] = 0;
-  for (int n = threadIdx.x; n < (H + 2) * STRIDE; n += THREADS) p[n] = 0;
-  EACH s[i] = root[n];
-  #if SUM  // Clenshaw: a is b_{m+1}, b is b_{m+2}
-  from += (image * (DEGREE + 1) * maps + map) * N;
-  to += (image * maps + map) * N;
-  EACH a[i] = from[DEGREE * apart + n];
-  #pragma unroll
-  for (int m = DEGREE - 1; m >= 0; m--) {
-    recur(p, s, a, m ? 2 : 1, b);
-    EACH { REAL now = b[i] + from[m * apart + n]; b[i] = a[i]; a[i] = now; }
-  }
-  EACH to[n] = a[i];
-  #else
-  from += (image * maps + map) * N;
-  to += (image * (DEGREE + 1) * maps + map) * N;
-  EACH { a[i] = from[n]; to[n] = a[i]; }
-  #pragma unroll
-  for (int m = 1; m <= DEGREE; m++) {
-    recur(p, s, a, m > 1 ? 2 : 1, b);
-    EACH { REAL now = b[i]; b[i] = a[i]; a[i] = now; to[m * apart + n] = now; }
-  }
-  #endif
-}
-"""
-)
 
 STRIPS = r"""
 // Thread (x, y) of a block has column x of a strip of ROWS rows. The last strip ends where the map does, though it lie
@@ -97,6 +50,78 @@ struct Window {
 """
 """A strip of a map for each thread, the map in shared memory. ``PITCH`` is from row to row; beyond a free border, of so
 many rows or columns, lie those ``BEFORE`` and ``AFTER``."""
+
+POLYNOMIALS = (
+    r"""
+#define PITCH (W + 1)  // zeros lie in the last column and in the last row
+#define BEFORE(size) size
+#define AFTER(size) size
+#define AHEAD ((20 + ROWS - 1) / ROWS)  // orders that are on their way while others are worked on, about 20 numbers
+"""
+    + STRIPS
+    + r"""
+__device__ __forceinline__ REAL neighbours(const Window& p) {
+  REAL total = (p.above.middle + p.below.middle) + (p.here.left + p.here.right);
+  #if EIGHT
+  REAL corners = (p.above.left + p.below.right) + (p.above.right + p.below.left);
+  total += UNIFORM ? corners : (REAL)(DIAGONAL) * corners;
+  #endif
+  return total;
+}
+
+// new = factor * (L - I) t - before, in place of ``before``
+__device__ __forceinline__ void recur(REAL* p, const Place& at, const REAL* s, const REAL* t, REAL factor,
+                                      REAL* before) {
+  REAL own[ROWS];
+  EACH p[(at.first + i) * PITCH + at.column] = own[i] = s[i] * t[i];
+  __syncthreads();
+  Window around(p, at);
+  around.below.middle = own[0];  // need not be read
+  EACH {
+    around.down(at, i);
+    if (i < ROWS - 1) around.below.middle = own[i + 1];
+    before[i] = FMA(-factor * s[i], neighbours(around), -before[i]);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+polynomials(const REAL* __restrict__ from, const REAL* __restrict__ root, REAL* __restrict__ to, int maps) {
+  extern __shared__ char memory[];
+  const int size = (H + 1) * PITCH;
+  REAL* p[2] = {(REAL*)memory, (REAL*)memory + size};  // in turn, so that one barrier a step is enough
+  long long image = blockIdx.x / maps, map = blockIdx.x % maps;
+  const long long apart = (long long)maps * N;  // from one order to the next
+  const Place at = place();
+  REAL a[ROWS], b[ROWS], s[ROWS];
+  from += (image * (SUM ? DEGREE + 1 : 1) * maps + map) * N;
+  to += (image * (SUM ? 1 : DEGREE + 1) * maps + map) * N;
+  EACH { a[i] = from[(SUM ? DEGREE : 0) * apart + n]; b[i] = 0; s[i] = root[n]; }
+  #if SUM
+  REAL next[AHEAD][ROWS];
+  #pragma unroll
+  for (int m = DEGREE - 1; m >= 0 && m >= DEGREE - AHEAD; m--) EACH next[m % AHEAD][i] = from[m * apart + n];
+  #endif
+  for (int n = threadIdx.y * blockDim.x + threadIdx.x; n < 2 * size; n += THREADS) p[0][n] = 0;
+  __syncthreads();
+  #if SUM  // Clenshaw: a is b_{m+1}, b is b_{m+2}
+  #pragma unroll
+  for (int m = DEGREE - 1; m >= 0; m--) {
+    recur(p[m % 2], at, s, a, m ? 2 : 1, b);
+    EACH { REAL now = b[i] + next[m % AHEAD][i]; b[i] = a[i]; a[i] = now; }
+    if (m >= AHEAD) EACH next[m % AHEAD][i] = from[(m - AHEAD) * apart + n];
+  }
+  EACH to[n] = a[i];
+  #else
+  EACH to[n] = a[i];
+  #pragma unroll
+  for (int m = 1; m <= DEGREE; m++) {
+    recur(p[m % 2], at, s, a, m > 1 ? 2 : 1, b);
+    EACH { REAL now = b[i]; b[i] = a[i]; a[i] = now; to[m * apart + n] = now; }
+  }
+  #endif
+}
+"""
+)
 
 PRODUCTS = (
     r"""
@@ -233,24 +258,6 @@ def _compiled(
     grid: Grid,
     dtype: torch.dtype,
     device: Any,
-) -> tuple[Any, int]:
-    """The kernel, and the threads of a block."""
-    nodes = grid[0] * grid[1]
-    threads = min(1024, max(128, 32 * -(-nodes // 128)))
-    macros = {"H": grid[0], "W": grid[1], "THREADS": threads, "ITEMS": -(-nodes // threads)}
-    macros |= nvrtc.grid_macros(grid, dtype) | dict(chosen)
-    return nvrtc.kernel(name, source, tuple(macros.items()), shared, False, device), threads
-
-
-@lru_cache(maxsize=256)
-def _in_strips(
-    name: str,
-    source: str,
-    shared: int,
-    chosen: tuple[tuple[str, int], ...],
-    grid: Grid,
-    dtype: torch.dtype,
-    device: Any,
 ) -> tuple[Any, nvrtc.Three]:
     """The kernel, and the threads of a block: a warp has a row of a strip, or a part of it."""
     height, width = grid[:2]
@@ -264,11 +271,11 @@ def _in_strips(
 
 def _polynomials(x: Tensor, to: Tensor, degree: int, summing: bool, grid: Grid) -> Tensor:
     maps = min(x.shape[1], to.shape[1])
-    shared = (grid[0] + 2) * (grid[1] + 2) * x.itemsize
+    shared = 2 * (grid[0] + 1) * (grid[1] + 1) * x.itemsize
     chosen = (("DEGREE", degree), ("SUM", int(summing)))
-    kernel, threads = _compiled("polynomials", POLYNOMIALS, shared, chosen, grid, x.dtype, x.device)
+    kernel, block = _compiled("polynomials", POLYNOMIALS, shared, chosen, grid, x.dtype, x.device)
     args = [x.contiguous(), nvrtc.root(grid, x.dtype, x.device), to, maps]
-    nvrtc.launch(kernel, (len(x) * maps, 1, 1), (threads, 1, 1), args, x.device, shared)
+    nvrtc.launch(kernel, (len(x) * maps, 1, 1), block, args, x.device, shared)
     return to
 
 
@@ -290,7 +297,7 @@ def _products(name: str, tensors: list[Tensor], to: Tensor, kinds: int, grid: Gr
     pairs, backward = tensors[-1].shape[1] // 2, name.endswith("backward")
     shared = (8 if backward else 6) * grid[0] * grid[1] * to.itemsize
     chosen = (("KINDS", kinds), ("BACKWARD", int(backward)))
-    kernel, block = _in_strips(name, PRODUCTS, shared, chosen, grid, to.dtype, to.device)
+    kernel, block = _compiled(name, PRODUCTS, shared, chosen, grid, to.dtype, to.device)
     args = [*(tensor.contiguous() for tensor in tensors), to, pairs]
     nvrtc.launch(kernel, (len(to) * pairs, 1, 1), block, args, to.device, shared)
     return to

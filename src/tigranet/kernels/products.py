@@ -7,14 +7,12 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import describe, flat, grid_of
+from tigranet.kernels.layout import MOST_THREADS, describe, flat, grid_of
 from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
 SHARED = 200 * 1024
 """Bytes of shared memory that hold the eight fields of a pair of maps, at most."""
-MOST_THREADS = 1024
-"""Of a block on a GPU: each column of a map has one at least."""
 
 _plain: Callable[..., Tensor]
 
