@@ -56,15 +56,26 @@ class Standardise(nn.Module):
         """ReLU of the standardised maps and a bias each."""
         return self._maps(z, lambda x: torch.relu(x + bias), bias)
 
-    def rooted(self, z: Float[Tensor, "batch maps nodes"], large: int) -> Float[Tensor, "batch maps nodes"]:
+    def rooted(
+        self, z: Float[Tensor, "batch maps nodes"], large: int, behind: Float[Tensor, "batch others nodes"]
+    ) -> Float[Tensor, "batch joined nodes"]:
         r"""The standardised maps x, and beyond ``large`` standard deviations about their root,
-        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`."""
-        return self._maps(z, lambda x: x * (1 + x.abs() / large).rsqrt(), large=large)
+        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`; set behind other maps."""
+
+        def then(x: Tensor) -> Tensor:
+            return torch.cat((behind, x * (1 + x.abs() / large).rsqrt()), dim=1)
+
+        return self._maps(z, then, large=large, behind=behind)
 
     def _maps(
-        self, z: Tensor, then: Callable[[Tensor], Tensor], bias: Tensor | None = None, large: int = 0
-    ) -> Float[Tensor, "batch maps nodes"]:
-        """Standardised maps, and ``then``, which a fused version is told of by ``bias`` or ``large``. They are large:
+        self,
+        z: Float[Tensor, "batch maps nodes"],
+        then: Callable[[Tensor], Tensor],
+        bias: Tensor | None = None,
+        large: int = 0,
+        behind: Tensor | None = None,
+    ) -> Float[Tensor, "batch _ nodes"]:
+        """Standardised maps, and ``then``, which a fused version is told of by what else comes. They are large:
         PyTorch's batch normalisation goes over them in one operation."""
         count = z.numel() // self.num_statistics
         if self.training and not alone():
@@ -73,7 +84,7 @@ class Standardise(nn.Module):
                 self._learn(mean, variance)
                 return then((z - mean[:, None]) * (variance + self.eps).rsqrt()[:, None])
         elif self.training and count > 1:
-            if (fused := standardised(z, self.eps, bias, large)) is not None:
+            if (fused := standardised(z, self.eps, bias, large, behind)) is not None:
                 self._learn(*fused[1:])
                 return fused[0]
             mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
