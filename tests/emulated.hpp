@@ -94,6 +94,8 @@ inline unsigned __ballot_sync(unsigned, bool x) {
   for (int lane = 0; lane < 32; lane++) all |= (unsigned)fibers::from((int)x, lane) << lane;
   return all;
 }
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 template <typename To, typename From> To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }

@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -330,11 +331,37 @@ def test_a_table_is_written_of_what_is_there(monkeypatch, capsys, tmp_path):
     command = ("reproduce", "all", "--render-only", "-o", str(tmp_path))
     code, out, err = tigranet(monkeypatch, capsys, *command)
     assert code in (0, None), err
-    assert out.count("# ") == 4
+    assert out.count("# ") == 7
     assert "not measured" in out
-    assert sorted(path.name for path in tmp_path.glob("*.md")) == [
-        "ablation.md", "table2.md", "table3.md", "table4.md",
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "ablation.md", "few.md", "oriented-ablation.md", "oriented.md", "table2.md", "table3.md", "table4.md",
     ]  # fmt: skip
+
+
+def test_few_images_are_drawn_as_a_curve_beside_the_table(monkeypatch, capsys, tmp_path):
+    command = ("reproduce", "few", "--quick", "--epochs", "1", "--method", "ConvNet, 50 images", "-o", str(tmp_path))
+    code, out, err = tigranet(monkeypatch, capsys, *command)
+    assert code in (0, None), err
+    assert "| mnist-rot-mini | 50 | ConvNet |" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "few-quick.csv", "few-quick.jsonl", "few-quick.md", "few-quick.png", "few-quick.svg",
+    ]  # fmt: skip
+    (tmp_path / "few-quick.png").unlink()
+    tigranet(monkeypatch, capsys, "reproduce", "few", "--quick", "--epochs", "1", "--render-only", "-o", str(tmp_path))
+    assert (tmp_path / "few-quick.png").exists()
+
+
+def test_runs_that_diverge_are_named_at_the_end(monkeypatch, capsys, tmp_path):
+    diverge = Mock(side_effect=training.Diverged("the loss became nan in epoch 1"))
+    monkeypatch.setattr("tigranet.experiments.reproduce._measure", diverge)
+    command = ("reproduce", "all", "--quick", "--method", "GroupCNN", "-o", str(tmp_path))
+    code, out, err = tigranet(monkeypatch, capsys, *command)
+    assert code == 1
+    assert out.count("# ") == 7  # all tables are written
+    assert (
+        "tigranet: 10 of the runs diverged, and are in no table:\n  table2, mnist-012, seed 0: GroupCNN (C8)\n" in err
+    )
+    assert "\n  few, mnist-rot-mini, seed 0: GroupCNN (C8), 50 images\n" in err
 
 
 def test_the_choices_of_the_command_are_those_of_training():

@@ -66,8 +66,8 @@ PRESETS = {
     "paper-small": "SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]",
     "paper": "SC[10,4]-DP[600]-SC[20,4]-DP[300]-S[12]-FC[500]-FC[300]-FC[100]",
     "oriented-small": "MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[32,5]-S[4]-FC[64]",
-    "oriented": "MC[32,5]-OP[16]-MC[32,5]-OP[16]-MC[32,5]-OP[16]-MC[32,5]-OP[16]-MC[64,5]-S[4]-FC[96]",
-    "oriented-large": "MC[48,5]-OP[24]-MC[48,5]-OP[24]-MC[48,5]-OP[24]-MC[48,5]-OP[24]-MC[96,5]-S[4]-FC[128]",
+    "oriented": "MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[64,5]-S[4]-FC[96]",
+    "oriented-large": "MC[48,5]-OP[36]-MC[48,5]-OP[36]-MC[48,5]-OP[36]-MC[96,5]-S[4]-FC[128]",
 }
 """The two networks of Table 1, for MNIST-012 and for the other experiments; and the oriented networks."""
 

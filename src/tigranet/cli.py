@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from tigranet.data import Broken, DataSet
+    from tigranet.experiments.row import TableOf
     from tigranet.model import TIGraNet
 
 TRAINING = "training.json"
@@ -116,7 +117,18 @@ def train(
     jitter: Annotated[bool, _learn("Shift each training image by up to half a pixel.")] = True,
     zoom: Annotated[
         float | None,
-        _learn("Enlarge or shrink each training image by up to this part of its size.", "0, or 0.1 with MC"),
+        _learn("Enlarge or shrink each training image by up to this part of its size.", "0, or 0.2 with MC"),
+    ] = None,
+    stretch: Annotated[
+        float | None,
+        _learn("Draw each training image out along a random axis by up to this part.", "0, or 0.15 with MC"),
+    ] = None,
+    warp: Annotated[
+        float | None,
+        _learn("Move its pixels by slow waves, by about this part of its size.", "0, or 0.035 with MC"),
+    ] = None,
+    smoothing: Annotated[
+        float | None, _learn("Spread this part of each label over all classes.", "0, or 0.05 with MC")
     ] = None,
     balanced: Annotated[bool, _learn("Let all classes count the same, however many images they have.")] = False,
     keep: Annotated[Keep, _learn("The weights at the end, or those of the lowest validation loss.")] = "last",
@@ -149,7 +161,7 @@ def train(
     images = len(data_set.train.labels)
     layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "zoom": zoom}
-    given["patience"] = patience
+    given |= {"stretch": stretch, "warp": warp, "smoothing": smoothing, "patience": patience}
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
     recipe = recipe_for(data_set, layers, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")
@@ -445,7 +457,13 @@ def angles(
 
 @app.command(epilog="Example: tigranet reproduce table2 --quick")
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table2, table3, table4, ablation or all.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="table2, table3, table4 or ablation, of the paper's network; oriented, oriented-ablation or few, of "
+            "what goes beyond the paper; or all."
+        ),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
     seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
@@ -459,30 +477,36 @@ def reproduce(
     data_dir: DataDir = None,
     debug: Debug = False,
 ) -> None:
-    """Measure a table of the paper and set it beside the paper's. What was measured already is kept.
+    """Measure a table of the paper and set it beside the paper's, or one of ours. What was measured already is kept.
 
-    Every run is a line of a .jsonl file in the results and a row of a .csv; the table is a .md. Several of these
-    commands may add to the same files at once, each with seeds or methods of its own.
+    Every run is a line of a .jsonl file in the results and a row of a .csv; the table is a .md; few has a curve too, a
+    .png and a .svg. Several of these commands may add to the same files at once, each with seeds or methods of its own.
+    A run that diverges does not stop the others; it is named at the end.
     """
     from tigranet.experiments import reproduce as of_paper
     from tigranet.experiments.tables import TABLES
 
     console = Console(stderr=True, highlight=False)
+    diverged: list[str] = []
     for name in TABLES if table == "all" else [table]:
-        print(
-            of_paper.reproduce(
-                name,
-                output,
-                seeds=seed or None,
-                quick=quick,
-                epochs=epochs,
-                data_dir=data_dir,
-                methods=method or (),
-                measure=not render_only,
-                command=shlex.join(["tigranet", *sys.argv[1:]]),
-                console=console,
-            )
+        text, failed = of_paper.reproduce(
+            name,
+            output,
+            seeds=seed or None,
+            quick=quick,
+            epochs=epochs,
+            data_dir=data_dir,
+            methods=method or (),
+            measure=not render_only,
+            command=shlex.join(["tigranet", *sys.argv[1:]]),
+            console=console,
         )
+        print(text)
+        diverged += failed
+        if TABLES[name].by_images:
+            _draw_by_images(of_paper.kept_in(output, name, quick), TABLES[name], epochs, console)
+    if diverged:
+        raise ValueError("\n  ".join([f"{len(diverged)} of the runs diverged, and are in no table:", *diverged]))
 
 
 @app.command(epilog="Example: tigranet bench oriented --size 28")
@@ -707,6 +731,18 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
         return None
     save_rotated(path, module, data_set.test, data_set.class_names)
     return path
+
+
+def _draw_by_images(kept: Path, table: "TableOf", epochs: int | None, console: Console) -> None:
+    from tigranet.experiments.records import records
+
+    try:
+        from tigranet.figures.by_images import save_by_images
+    except ModuleNotFoundError:
+        console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
+        return
+    for path in save_by_images(kept.with_suffix(""), table, records(kept), epochs):
+        console.print(f"drawn: {path}", soft_wrap=True)
 
 
 def main() -> None:

@@ -36,13 +36,24 @@ def test_an_unknown_name_is_answered_with_the_known_ones(name, message):
         load(name)
 
 
-@pytest.mark.parametrize(("name", "size"), [("mnist-rot-mini", 26), ("mnist-trans-mini", 34)])
-def test_the_mini_sets_say_what_they_are(name, size):
+@pytest.mark.parametrize(
+    ("name", "size", "digits"),
+    [
+        ("mnist-rot-mini", 26, "012345678"),
+        ("mnist-trans-mini", 34, "012345678"),
+        ("mnist-rot10-mini", 28, "0123456789"),
+        ("mnist-rot-trans-mini", 40, "012345678"),
+    ],
+)
+def test_the_mini_sets_are_the_large_ones_from_fewer_digits(name, size, digits):
     data = load(name)
     assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [3500, 300, 700]
     assert data.train.images.shape[1:] == (1, size, size)
-    assert data.class_names == tuple("012345678")
-    assert set(data.test.labels.tolist()) == set(range(9))
+    assert data.class_names == tuple(digits)
+    assert set(data.test.labels.tolist()) == set(range(len(digits)))
+    large = NAMED[name.removesuffix("-mini")]
+    assert (data.class_names, data.moved) == (large.class_names, large.moved)
+    assert torch.equal(large.frame(torch.ones(1, 1, 28, 28)), NAMED[name].frame(torch.ones(1, 1, 28, 28)))
 
 
 def test_padding_keeps_every_pixel():

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tigranet.data.split import draw, split
+from tigranet.data.split import draw, even, split
 
 
 @given(st.lists(st.integers(3, 40), min_size=2, max_size=5), st.integers(0, 2**32))
@@ -44,6 +44,23 @@ def test_a_draw_follows_the_seed_and_the_shares():
     assert torch.bincount(labels[chosen]).tolist() == [30, 15, 5]
     assert torch.equal(chosen, draw(labels, "abc", 0, 50)[0])
     assert not torch.equal(chosen, draw(labels, "abc", 1, 50)[0])
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(0, 2**32), st.integers(0, 250))
+def test_an_even_draw_has_as_many_of_each_class_as_there_are(counts, seed, count):
+    labels = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+    chosen = even(labels, seed, count)
+    assert len(chosen.unique()) == min(count, len(labels))
+    drawn = torch.bincount(labels[chosen], minlength=len(counts)).tolist()
+    for have, there in zip(drawn, counts, strict=True):
+        assert have == there or have >= max(drawn) - 1
+
+
+def test_a_larger_even_draw_has_the_images_of_a_smaller_one():
+    labels = torch.randint(9, (1000,))
+    small, large, other = even(labels, 3, 50), even(labels, 3, 100), even(labels, 4, 50)
+    assert set(small.tolist()) < set(large.tolist())
+    assert not torch.equal(small, other)
 
 
 def test_a_class_that_cannot_be_split_is_named():

@@ -96,27 +96,6 @@ def test_no_reach_no_change():
     assert torch.equal(jitter(images, reach=0.0), images)
 
 
-def test_zoom_enlarges_and_shrinks_about_the_centre_and_turns_nothing():
-    """A ramp from the centre becomes a ramp of another slope, whose zero is at most the reach away from there."""
-    torch.manual_seed(0)
-    x = torch.arange(15.0) - 7
-    ramps = torch.stack((x.expand(15, 15), x.expand(15, 15).T)).expand(200, 2, 15, 15)
-    zoomed = jitter(ramps, reach=0.5, zoom=0.2)
-    inner = slice(4, 11)  # where no border comes in
-    along, across = (zoomed[:, 0, 7, inner].diff(), zoomed[:, 1, 7, inner].diff())
-    assert across.abs().max() < 1e-4
-    slopes = along.mean(1)
-    torch.testing.assert_close(along, slopes[:, None].expand_as(along), rtol=0, atol=1e-4)
-    assert 0.8 <= slopes.min() < 0.85
-    assert 1.15 < slopes.max() <= 1.2
-    assert zoomed[:, 0, 7, 7].abs().max() <= 0.5 + 1e-4
-    torch.testing.assert_close(zoomed[:, 1, inner, 7].diff().mean(1), slopes, rtol=0, atol=1e-4)
-
-
-def test_zoom_leaves_what_is_the_same_everywhere():
-    torch.testing.assert_close(jitter(torch.full((5, 1, 8, 9), 0.7), 0.5, 0.3), torch.full((5, 1, 8, 9), 0.7))
-
-
 def test_within_the_frame_nothing_is_cut_and_steps_are_as_long_as_they_can_be():
     images = torch.zeros(200, 1, 9, 11)
     images[:, :, 1:6, 4:7] = torch.rand(200, 1, 5, 3) + 0.1  # 1 row above, 3 below; 4 columns on either side

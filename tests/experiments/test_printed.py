@@ -3,7 +3,8 @@ import io
 from dataclasses import replace
 
 from tigranet.experiments.printed import as_csv, as_markdown, of_row
-from tigranet.experiments.tables import TABLES, Row
+from tigranet.experiments.row import Row
+from tigranet.experiments.tables import TABLES
 
 ROW = Row("TIGraNet", "eth80", "paper", ("95.1",))
 TABLE = replace(TABLES["table4"], rows=(ROW, Row("HarmNet", "eth80", "paper", ("94.0",))))
@@ -47,6 +48,20 @@ def test_runs_of_other_epochs_architectures_and_recipes_are_not_of_the_row():
     longer = replace(ROW, recipe={"epochs": 80})
     assert of_row(longer, [run(1, 91.0)]) == []
     assert of_row(longer, others, epochs=1) == others[:1]  # the epochs that were given win
+
+
+def test_runs_of_a_preset_that_was_changed_are_not_of_the_row():
+    assert of_row(ROW, [run(0, 90.0, layers=ROW.layers)]) == [run(0, 90.0, layers=ROW.layers)]
+    assert of_row(ROW, [run(0, 90.0, layers="SC[2,2]-S[1]")]) == []
+
+
+def test_the_number_of_training_images_is_printed_where_rows_differ_in_it():
+    row = replace(ROW, images=2_000)
+    text = as_markdown(replace(TABLE, rows=(row, replace(row, images=50))), [run(0, 90.0, row=row.name, images=1_500)])
+    assert "| data | training images | method | upright test |" in text
+    assert "| eth80 | 1,500 | TIGraNet | 90.0 | 95.1 |" in text  # as many as there were
+    assert "| eth80 | 50 | TIGraNet | not measured | 95.1 |" in text
+    assert "training images" not in as_markdown(TABLE, [])
 
 
 def test_the_csv_has_a_row_a_run_and_how_it_was_made():

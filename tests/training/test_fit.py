@@ -1,6 +1,7 @@
 import csv
 import io
 import signal
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from rich.console import Console
 from torch import nn
 
 from tigranet.data import Labelled
-from tigranet.training import Hardware, Recipe, fit
+from tigranet.training import Diverged, Hardware, Recipe, fit
+from tigranet.training.task import Classification
 
 
 class Linear(nn.Sequential):
@@ -144,7 +146,7 @@ def test_patience_ends_the_training_early(tmp_path):
 
 
 def test_a_training_that_diverges_says_so():
-    with pytest.raises(ValueError, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
+    with pytest.raises(Diverged, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
         trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=1e37))
 
 
@@ -187,6 +189,10 @@ def test_wrong_data_are_refused_before_training(as_a_user):
         ({"learning_rate": 0.0}, "learning_rate is positive, got 0.0"),
         ({"jitter": 2.0}, r"jitter is a part of a pixel in \[0, 1\], got 2.0"),
         ({"zoom": 1.0}, r"zoom is a part of the image's size in \[0, 1\), got 1.0"),
+        ({"stretch": -0.1}, r"stretch is a part of the image's size in \[0, 1\), got -0.1"),
+        ({"warp": 2.0}, r"warp is a part of the image's size in \[0, 1\), got 2.0"),
+        ({"smoothing": 1.0}, r"smoothing is a part of a label in \[0, 1\), got 1.0"),
+        ({"as_is": 1.0}, r"as_is is a part of the images in \[0, 1\), got 1.0"),
         ({"patience": 0}, "patience is at least 1, got 0"),
     ],
 )
@@ -207,6 +213,53 @@ def test_a_recipe_for_few_images_has_enough_steps_and_for_many_fewer_epochs():
 def test_a_large_network_learns_at_a_lower_rate():
     assert Recipe.for_images(500, 8_563).learning_rate == 1e-2
     assert Recipe.for_images(500, 441_970).learning_rate == 3e-3
+
+
+def test_images_are_deformed_for_mixed_convolutions_and_so_they_are_for_no_others():
+    mixed, other = (Recipe.for_images(500, 8_563, mixed=mixed) for mixed in (True, False))
+    assert mixed.deformed
+    assert not other.deformed
+    assert other.smoothing == other.as_is == 0
+    assert not Recipe.for_images(500, 8_563, mixed=True, zoom=0.0, stretch=0.0, warp=0.0).deformed
+
+
+class Seen(nn.Module):
+    """Keeps the images that it is shown, and answers with what it has learned to, whatever they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.answer, self.seen = nn.Parameter(torch.tensor([0.3, -1.0, 0.2])), []
+
+    def forward(self, images):
+        self.seen.append(images.clone())
+        return self.answer.expand(len(images), 3)
+
+
+def shown(images, **how):
+    """What a training of one step showed a network, and the loss."""
+    module = Seen()
+    labels = torch.arange(len(images)) % 3
+    task = Classification(module, Labelled(images, labels), None, Recipe(1, len(images), **how))
+    task._trainer = SimpleNamespace(world_size=1, global_rank=0)
+    return task.loss_of(torch.arange(len(images))), module
+
+
+def test_part_of_the_images_are_shown_as_they_are():
+    torch.manual_seed(0)
+    images = torch.rand(400, 1, 7, 7)
+    (seen,) = shown(images, zoom=0.2, stretch=0.1, warp=0.03, as_is=0.25)[1].seen
+    same = (seen == images).flatten(1).all(1)
+    assert 0.18 < same.float().mean() < 0.32
+    assert not (seen[~same] == images[~same]).flatten(1).all(1).any()
+    (seen,) = shown(images, zoom=0.2)[1].seen
+    assert not (seen == images).flatten(1).all(1).any()
+
+
+def test_a_smoothed_label_is_spread_over_all_classes():
+    loss, module = shown(torch.rand(6, 1, 5, 5), smoothing=0.3)
+    given = module.answer.detach().log_softmax(0)
+    wanted = torch.full((3, 3), 0.1) + 0.7 * torch.eye(3)
+    torch.testing.assert_close(loss.detach(), -(wanted @ given).mean())
 
 
 def test_a_recipe_prints_its_numbers():

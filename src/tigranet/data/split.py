@@ -60,6 +60,17 @@ def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, 
     return chosen.sort().values, torch.nonzero(others).flatten()
 
 
+def even(labels: Int[Tensor, " images"], seed: int, count: int) -> Indices:
+    """``count`` images, as many of each class as of any other, but for one where it does not divide; all, if there are
+    no more. A larger draw by the same ``seed`` has those of a smaller one, and others."""
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    place = torch.empty_like(order)  # of an image among those of its class
+    for label in labels.unique():
+        own = labels[order] == label
+        place[own] = torch.arange(int(own.sum()))
+    return order[place.argsort(stable=True)[:count]].sort().values
+
+
 def _split_groups(
     labels: Tensor, class_names: Sequence[str], seed: int, held_out: int, groups: Sequence[str]
 ) -> list[Indices]:

@@ -114,16 +114,12 @@ def _within(steps: Int[Tensor, " batch"], filled: Bool[Tensor, "batch length"]) 
 
 
 def jitter(
-    images: Float[Tensor, "batch maps height width"], reach: float = 0.5, zoom: float = 0.0
+    images: Float[Tensor, "batch maps height width"], reach: float = 0.5
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image shifted by its own random sub-pixel step, at most ``reach`` <= 1 pixels along each axis; and, with
-    ``zoom``, enlarged or shrunk about its centre, by at most that part of its size.
+    """Each image shifted by its own random sub-pixel step, at most ``reach`` <= 1 pixels along each axis.
 
-    To a network that ignores shifts the steps teach one thing: what interpolation does to pixels. A zoom, in which the
-    step is another at each pixel, teaches that better still, and is no turn.
+    To a network that ignores shifts the steps teach one thing: what interpolation does to pixels.
     """
-    if zoom:
-        return _resampled(images, reach, zoom)
     for axis in (-2, -1):
         step = (2 * torch.rand(len(images), 1, 1, 1, device=images.device, dtype=images.dtype) - 1) * reach
         padding = (0, 0, 1, 1) if axis == -2 else (1, 1, 0, 0)
@@ -131,14 +127,3 @@ def jitter(
         before, after = padded.narrow(axis, 0, size), padded.narrow(axis, 2, size)
         images = (1 - step.abs()) * images + step.clamp(min=0) * before + (-step).clamp(min=0) * after
     return images
-
-
-def _resampled(images: Tensor, reach: float, zoom: float) -> Tensor:
-    """Zoom and step in one interpolation; beyond the border its nearest pixel goes on."""
-    count, height, width = len(images), *images.shape[2:]
-    drawn = 2 * torch.rand(3, count, device=images.device, dtype=images.dtype) - 1
-    scale, zero = 1 + zoom * drawn[0], torch.zeros_like(drawn[0])
-    right, down = drawn[1] * (2 * reach / width), drawn[2] * (2 * reach / height)  # in halves of the image
-    rows = torch.stack([scale, zero, right, zero, scale, down], -1).unflatten(-1, (2, 3))
-    grid = F.affine_grid(rows, list(images.shape), align_corners=False)
-    return F.grid_sample(images, grid, padding_mode="border", align_corners=False)

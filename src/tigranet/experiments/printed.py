@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.robustness import NEAREST, QUARTER
 from tigranet.experiments.records import Record
-from tigranet.experiments.tables import Column, Row, TableOf
+from tigranet.experiments.row import Column, Row, TableOf
 
-MINI = {"mnist-rot": "mnist-rot-mini", "mnist-trans": "mnist-trans-mini"}
+MINI = {name: f"{name}-mini" for name in ("mnist-rot", "mnist-rot10", "mnist-trans", "mnist-rot-trans")}
 """What a quick run takes instead."""
 
 TOLD: dict[Column, str] = {
@@ -44,28 +45,36 @@ def of_row(row: Row, records: Sequence[Record], epochs: int | None = None) -> li
         for record in records
         if (record["row"], record["architecture"], record["epochs given"]) == (row.name, row.architecture, epochs)
         and record["data"] in (row.data, MINI.get(row.data))
+        and record.get("layers", row.layers) == row.layers
         and all(record["recipe"][name] == wanted for name, wanted in recipe.items())
     ]
+
+
+def over_seeds(runs: Sequence[Record], column: Column) -> Accuracy | None:
+    """Mean and standard deviation over the seeds of a row, in place of draws; None if it was not measured."""
+    values = [seen for run in runs if (seen := value(run, column)) is not None]
+    return Accuracy(mean(values), stdev(values) if len(values) > 1 else 0.0, len(values)) if values else None
 
 
 def as_markdown(table: TableOf, records: Sequence[Record], epochs: int | None = None) -> str:
     """The table: mean and standard deviation over the seeds, beside what the paper prints."""
     head = [f"{TOLD[column]} | paper" for column in table.columns] + [TOLD[column] for column in table.also]
-    titles = ["data", "method", *head, "parameters", "seeds"]
-    width = 4 + 2 * len(table.columns) + len(table.also)
+    images = ["training images"] if table.by_images else []
+    titles = ["data", *images, "method", *head, "parameters", "seeds"]
+    width = 4 + len(images) + 2 * len(table.columns) + len(table.also)
     out = [f"# {table.title}", "", f"| {' | '.join(titles)} |", "| --- " * width + "|"]
     for row in table.rows:
         runs = of_row(row, records, epochs)
         cells = []
         for number, column in enumerate((*table.columns, *table.also)):
-            values = [seen for run in runs if (seen := value(run, column)) is not None]
-            spread = f" ± {stdev(values):.1f}" if len(values) > 1 else ""
-            cells.append(f"{mean(values):.1f}{spread}" if values else "not measured")
+            cells.append(str(over_seeds(runs, column) or "not measured"))
             if number < len(table.columns):
                 cells.append(row.reported[number] if number < len(row.reported) else "-")
         data = runs[0]["data"] if runs else row.data
         parameters = f"{runs[0]['parameters']:,}" if runs else "-"
-        out.append(f"| {data} | {row.name} | {' | '.join(cells)} | {parameters} | {len(runs)} |")
+        count = [f"{runs[0]['images'] if runs else row.images:,}"] if row.images else ["all"] * len(images)
+        shown = [data, *count, row.kind, *cells, parameters, str(len(runs))]
+        out.append(f"| {' | '.join(shown)} |")
     out += ["", "Mean and standard deviation over the seeds."]
     if "moved" in (*table.columns, *table.also):
         out += ["Moved: rotated, or shifted for MNIST-trans; 'drop' is what is lost against upright."]
@@ -88,13 +97,14 @@ def as_csv(name: str, table: TableOf, records: Sequence[Record], epochs: int | N
 def _plain(name: str, run: Record) -> dict[str, Any]:
     moved = run.get("robustness", {})
     shifted = next((seen["mean"] for how, seen in moved.items() if how.startswith("shifted")), None)
-    of_recipe = ("epochs", "batch_size", "learning_rate", "schedule", "jitter", "turned")
+    of_recipe = ("epochs", "batch_size", "learning_rate", "schedule", "jitter", "zoom", "turned")
     plain = {
         "table": name,
         "data": run["data"],
         "method": run["row"],
         "architecture": run["architecture"],
         "parameters": run["parameters"],
+        "images": run.get("images"),
         "seed": run["seed"],
         "train": run["train"],
         "validation": run["validation"],
@@ -109,7 +119,7 @@ def _plain(name: str, run: Record) -> dict[str, Any]:
         "rotated": moved.get("rotated", {}).get("mean"),
         "rotated, nearest": moved.get(NEAREST, {}).get("mean"),
         "shifted": shifted,
-        **{what: run["recipe"][what] for what in of_recipe},
+        **{what: run["recipe"].get(what) for what in of_recipe},
         "seconds": run["seconds"],
         "gpu": run["machine"]["gpu"],
         "cpu": run["machine"]["cpu"],

@@ -1,7 +1,7 @@
-"""Measure a table of the paper, row after row and seed after seed, and set it beside the paper's."""
+"""Measure a table, row after row and seed after seed, and set it beside the paper's."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,18 @@ from torch import nn
 from tigranet import baselines
 from tigranet.baselines.rival import Rival
 from tigranet.data import DataSet, load
+from tigranet.data.split import even
 from tigranet.experiments.printed import MINI, as_csv, as_markdown, of_row
 from tigranet.experiments.records import Record, add_record, records
+from tigranet.experiments.row import Row
 from tigranet.experiments.runner import train_and_measure
-from tigranet.experiments.tables import TABLES, Row
+from tigranet.experiments.tables import TABLES
 from tigranet.files import whole_file
 from tigranet.model import TIGraNet
-from tigranet.training import Recipe
+from tigranet.training import Diverged, Recipe
+
+ENOUGH = 1_000
+"""Validation images, where there are few to train on: no more are looked at."""
 
 
 def build(row: Row, data: DataSet) -> nn.Module:
@@ -31,6 +36,11 @@ def build(row: Row, data: DataSet) -> nn.Module:
     for part in row.without:
         setattr(module, part, nn.Identity())
     return module
+
+
+def kept_in(results: Path, name: str, quick: bool = False) -> Path:
+    """The file in ``results`` of what was measured for table ``name``; the table and the sheet stand beside it."""
+    return results / f"{name}{'-quick' if quick else ''}.jsonl"
 
 
 def reproduce(
@@ -45,8 +55,9 @@ def reproduce(
     measure: bool = True,
     command: str = "",
     console: Console | None = None,
-) -> str:
-    """Table ``name`` in Markdown, with what it was measured by in ``results``: a JSON line for every row and seed.
+) -> tuple[str, list[str]]:
+    """Table ``name`` in Markdown, with what it was measured by in ``results``: a JSON line for every row and seed; and
+    the runs that diverged, of which there is none.
 
     What is there already is not measured again, so a run that was broken off goes on, and several may share the work,
     each with seeds or methods of its own: all add to one file, and the table shows all that is in it. ``quick`` is one
@@ -56,22 +67,31 @@ def reproduce(
     if name not in TABLES:
         raise ValueError(f"there is no '{name}': there are {', '.join(TABLES)}")
     table = TABLES[name]
-    known = {said for each in TABLES.values() for row in each.rows for said in (row.method, row.name)}
-    if unknown := set(methods) - known:
-        raise ValueError(f"no row is called {' or '.join(sorted(unknown))}: there are {', '.join(sorted(known))}")
+    every = [row for each in TABLES.values() for row in each.rows]
+    if unknown := set(methods) - {said for row in every for said in _names(row)}:
+        known = sorted({said for row in every for said in (row.method, row.kind)})
+        raise ValueError(f"no row is called {' or '.join(sorted(unknown))}: there are {', '.join(known)}")
     chosen = tuple(seeds) if seeds is not None else (0,) if quick else tuple(range(table.seeds))
     results.mkdir(parents=True, exist_ok=True)
-    kept = results / f"{name}{'-quick' if quick else ''}.jsonl"
-    rows = [row for row in table.rows if not methods or {row.method, row.name} & set(methods)]
+    kept = kept_in(results, name, quick)
+    rows = [row for row in table.rows if not methods or _names(row) & set(methods)]
+    diverged = []
     for seed in chosen if measure else ():
         for row in rows:
             data_name = MINI.get(row.data, row.data) if quick else row.data
             done = of_row(row, records(kept), epochs)  # read again: others may be adding to it
             if any((record["data"], record["seed"]) == (data_name, seed) for record in done):
                 continue
+            run = f"{data_name}, seed {seed}: {row.name}"
             if console:
-                console.print(f"{data_name}, seed {seed}: {row.name}")
-            measured = _measure(row, data_name, seed, epochs, data_dir, console)
+                console.print(run)
+            try:
+                measured = _measure(row, data_name, seed, epochs, data_dir, console)
+            except Diverged as error:
+                diverged.append(f"{name}, {run}")
+                if console:
+                    console.print(f"{run}: {error}")
+                continue
             add_record(kept, measured | {"command": command})
     everything = records(kept)
     text = as_markdown(table, everything, epochs)
@@ -79,13 +99,22 @@ def reproduce(
         if content:
             with whole_file(kept.with_suffix(suffix)) as file:
                 file.write(content)
-    return text
+    return text, diverged
+
+
+def _names(row: Row) -> set[str]:
+    """What it may be called by."""
+    return {row.method, row.kind, row.name}
 
 
 def _measure(
     row: Row, data_name: str, seed: int, epochs: int | None, data_dir: Path | None, console: Console | None
 ) -> Record:
     data = _data(data_name, seed, data_dir)
+    if row.images is not None:
+        validation = data.validation.take(list(range(min(ENOUGH, len(data.validation.labels)))))
+        train = data.train.take(even(data.train.labels, seed, row.images))
+        data = replace(data, train=train, validation=validation)
     torch.manual_seed(seed)
     module = build(row, data)
     chosen: dict[str, Any] = row.recipe | {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
@@ -95,7 +124,8 @@ def _measure(
     boundary = row.options.get("boundary", "free") if row.method == "TIGraNet" else "-"
     measured = train_and_measure(module, row.architecture, data, recipe, console, boundary=boundary)
     about = {"row": row.name, "options": row.options, "without": row.without, "seed": seed, "epochs given": epochs}
-    return measured.to_json() | about | {"recipe": asdict(recipe)}
+    about |= {"layers": row.layers, "images": len(data.train.labels), "recipe": asdict(recipe)}
+    return measured.to_json() | about
 
 
 @lru_cache(maxsize=2)

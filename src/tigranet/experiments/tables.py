@@ -1,52 +1,9 @@
-"""The rows of the paper's Tables 2, 3 and 4 and of an ablation, as data."""
+"""The rows of the paper's Tables 2, 3 and 4 and of an ablation, as data; and with them, what goes beyond the paper."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-Column = Literal["train", "validation", "test", "moved", "nearest", "rotated", "drop"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One method on one data set, trained in one way."""
-
-    method: str
-    data: str
-    architecture: str
-    reported: tuple[str, ...] = ()
-    """What the paper prints, a value a column; nothing where the row is ours."""
-    note: str = ""
-    """What tells it from the other rows of the method."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Further arguments of the network."""
-    recipe: dict[str, Any] = field(default_factory=dict)
-    """What is not as usual in the training."""
-    without: tuple[str, ...] = ()
-    """Parts of the network that are left out."""
-
-    @property
-    def name(self) -> str:
-        """What tells it from the other rows on its data."""
-        return f"{self.method} ({self.note})" if self.note else self.method
-
-
-@dataclass(frozen=True)
-class TableOf:
-    """A table: rows, and what is printed of each."""
-
-    title: str
-    columns: tuple[Column, ...]
-    """Those that the paper has too."""
-    rows: tuple[Row, ...]
-    also: tuple[Column, ...] = ()
-    """Those that it has not."""
-    seeds: int = 5
-
-
-TURNED: dict[str, Any] = {"note": "trained on turned images", "recipe": {"turned": True}}
-NO_JITTER: dict[str, Any] = {"note": "no jitter", "recipe": {"jitter": 0.0}}
-TORUS: dict[str, Any] = {"note": "torus", "options": {"boundary": "torus"}}
-GAP, C8 = "global average", "C8"
+from tigranet.experiments.beyond import BEYOND
+from tigranet.experiments.row import C8, GAP, NO_JITTER, TORUS, TURNED, Row, TableOf
 
 
 def _small(method: str, *reported: str, **more: Any) -> Row:
@@ -134,7 +91,6 @@ TABLES = {
             Row("TIGraNet", "mnist-trans", "paper", **TORUS),
             Row("TIGraNet", "mnist-trans", "paper", **NO_JITTER),
             Row("ConvNet", "mnist-trans", "gap", note=GAP),
-            Row("GroupCNN", "mnist-trans", "c8", note=C8),
         ),
         also=("test", "nearest", "drop"),
     ),
@@ -157,5 +113,5 @@ TABLES = {
         ),
         also=("test", "moved", "nearest", "drop"),
     ),
-}  # fmt: skip
+} | BEYOND  # fmt: skip
 """Without augmentation unless a row says so; jitter, of half a pixel, for all methods alike."""

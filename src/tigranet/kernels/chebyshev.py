@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import describe, flat, in_shared
+from tigranet.kernels.layout import MOST_THREADS, describe, flat, in_shared
 from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
@@ -26,6 +26,8 @@ def _fused(operator: Callable[..., Tensor], y: Tensor, laplacian: Any, degree: i
         return why
     if y.is_cuda and not in_shared(laplacian.height, laplacian.width, y.itemsize):
         return f"that holds a map of {laplacian!r} in shared memory"
+    if y.is_cuda and laplacian.width > MOST_THREADS:
+        return f"for rows as wide as those of {laplacian!r}"
     return operator(y, degree, *describe(laplacian))
 
 

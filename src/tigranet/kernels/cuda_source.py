@@ -686,7 +686,7 @@ pooling(const Bits* __restrict__ z, const unsigned char* __restrict__ omega, uns
 }
 """
 
-IN_SHARED = r"""
+CONVOLUTION = r"""
 #define STRIDE (W + 2)
 
 // p with its border, in shared memory; a node across the border of the torus is written there too
@@ -711,12 +711,7 @@ __device__ __forceinline__ REAL neighbours(const REAL* p, int n) {
 }
 
 #define EACH _Pragma("unroll") for (int i = 0, n = threadIdx.x; i < ITEMS; i++, n += THREADS) if (n < N)
-"""
-"""A map in shared memory, and nodes of it in each thread's registers: for the convolution and the polynomials."""
 
-CONVOLUTION = (
-    IN_SHARED
-    + r"""
 // t = L t
 __device__ __forceinline__ void apply(REAL* p, const REAL* s, REAL* t) {
   __syncthreads();
@@ -850,4 +845,3 @@ convolution_backward(const REAL* __restrict__ g, const REAL* __restrict__ y, con
 }
 #endif
 """
-)

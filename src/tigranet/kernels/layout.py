@@ -15,6 +15,9 @@ Grid = tuple[int, int, int, bool, float]
 SHARED = 40 * 1024
 """Bytes of shared memory that hold an image, at most: of larger ones the powers do not stay in registers."""
 
+MOST_THREADS = 1024
+"""Of a block on a GPU: each column of a map in strips has one at least."""
+
 
 def describe(laplacian: GridLaplacian) -> Grid:
     torus = laplacian.boundary == "torus"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import describe, flat, grid_of
+from tigranet.kernels.layout import MOST_THREADS, describe, flat, grid_of
 from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
@@ -30,6 +30,8 @@ def _fused(mixtures: Tensor, laplacian: Any, kinds: int) -> Tensor | str:
         return why
     if mixtures.is_cuda and 8 * laplacian.num_nodes * mixtures.itemsize > SHARED:
         return f"that holds the gradients of two maps of {laplacian!r} in shared memory"
+    if mixtures.is_cuda and laplacian.width > MOST_THREADS:
+        return f"for rows as wide as those of {laplacian!r}"
     return products(mixtures, kinds, *describe(laplacian))
 
 

@@ -57,7 +57,7 @@ class Products(nn.Module):
         if y.ndim != 3 or y.shape[1] != self.in_maps:
             raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
         products = self.products(mix(self.mixtures, y), laplacian)
-        z = self.standardise.rooted(products, self.LARGE, y)
+        z = self.standardise.rooted(products, self.LARGE, behind=y)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:

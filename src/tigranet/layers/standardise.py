@@ -57,22 +57,26 @@ class Standardise(nn.Module):
         return self._maps(z, lambda x: torch.relu(x + bias), bias)
 
     def rooted(
-        self, z: Float[Tensor, "batch maps nodes"], large: int, y: Float[Tensor, "batch others nodes"]
-    ) -> Float[Tensor, "batch all_maps nodes"]:
+        self, z: Float[Tensor, "batch maps nodes"], large: int, behind: Float[Tensor, "batch others nodes"]
+    ) -> Float[Tensor, "batch joined nodes"]:
         r"""The standardised maps x, and beyond ``large`` standard deviations about their root,
-        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`; behind the maps ``y``."""
-        return self._maps(z, lambda x: torch.cat((y, x * (1 + x.abs() / large).rsqrt()), dim=1), large=large, y=y)
+        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`; set behind other maps."""
+
+        def then(x: Tensor) -> Tensor:
+            return torch.cat((behind, x * (1 + x.abs() / large).rsqrt()), dim=1)
+
+        return self._maps(z, then, large=large, behind=behind)
 
     def _maps(
         self,
-        z: Tensor,
+        z: Float[Tensor, "batch maps nodes"],
         then: Callable[[Tensor], Tensor],
         bias: Tensor | None = None,
         large: int = 0,
-        y: Tensor | None = None,
-    ) -> Float[Tensor, "batch all_maps nodes"]:
-        """Standardised maps, and ``then``, of which a fused version is told by ``bias``, or ``large`` and ``y``. They
-        are large: PyTorch's batch normalisation goes over them in one operation."""
+        behind: Tensor | None = None,
+    ) -> Float[Tensor, "batch _ nodes"]:
+        """Standardised maps, and ``then``, which a fused version is told of by what else comes. They are large:
+        PyTorch's batch normalisation goes over them in one operation."""
         count = z.numel() // self.num_statistics
         if self.training and not alone():
             variance, mean, count = moments(z)
@@ -80,14 +84,14 @@ class Standardise(nn.Module):
                 self._learn(mean, variance)
                 return then((z - mean[:, None]) * (variance + self.eps).rsqrt()[:, None])
         elif self.training and count > 1:
-            if (fused := standardised(z, self.eps, bias, large)) is not None:
+            if (fused := standardised(z, self.eps, bias, large, behind)) is not None:
                 self._learn(*fused[1:])
-                return fused[0] if y is None else torch.cat((y, fused[0]), dim=1)
+                return fused[0]
             mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
             answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
             self._learn(mean, variance * ((count - 1) / count))
             return then(answer)
-        if (known := settled(z, self.mean, self.variance, self.eps, bias, large, y)) is not None:
+        if (known := settled(z, self.mean, self.variance, self.eps, bias, large, behind)) is not None:
             return known
         return then(F.batch_norm(z, self.mean, self.variance, eps=self.eps))
 

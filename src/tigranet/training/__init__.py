@@ -3,5 +3,6 @@
 from tigranet.training.fit import Log, fit
 from tigranet.training.hardware import Hardware, is_first_process
 from tigranet.training.recipe import Recipe
+from tigranet.training.task import Diverged
 
-__all__ = ["Hardware", "Log", "Recipe", "fit", "is_first_process"]
+__all__ = ["Diverged", "Hardware", "Log", "Recipe", "fit", "is_first_process"]

@@ -9,6 +9,9 @@ Keep = Literal["last", "best"]
 SMALL_NETWORK = 50_000
 """Parameters; between the 8,563 of the paper's smaller network and the 441,970 of its larger one."""
 
+DEFORMED = {"zoom": 0.2, "stretch": 0.15, "warp": 0.035, "as_is": 0.25, "smoothing": 0.05}
+"""What keeps a network of many mixed maps from learning its images by heart."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -24,6 +27,14 @@ class Recipe:
     """Each image of a batch is shifted by at most this part of a pixel along each axis; 0 for none."""
     zoom: float = 0.0
     """Each image of a batch is enlarged or shrunk by at most this part of its size; 0 for none."""
+    stretch: float = 0.0
+    """It is drawn out along a random axis, and pressed together across it, by at most this part; 0 for none."""
+    warp: float = 0.0
+    """Its pixels are moved by slow waves, by about this part of its size; 0 for none. See :func:`deform`."""
+    as_is: float = 0.0
+    """The part of the images of a batch that are shown as they are: what is deformed is interpolated, and blurred."""
+    smoothing: float = 0.0
+    """The part of a label that is spread over all classes, so that no answer is asked to be certain."""
     turned: bool = False
     """Whether each image of a batch is turned by a random angle: what others need, and TIGraNet does not."""
     balanced: bool = False
@@ -41,14 +52,16 @@ class Recipe:
         Up to 1,000 images: 1,200 steps, however few there are; a third of that costs 2 to 7 points. Larger networks
         learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on which).
         Above 1,000 images it is epochs that count, as the paper's experiments were run with. Networks of ``mixed``
-        convolutions, the oriented ones, learn in a third of the steps, at the lower rate, and better with some zoom.
+        convolutions, the oriented ones, learn in fewer steps, at the lower rate, and better from images that are
+        deformed, none turned; they would learn them by heart.
         """
         batch_size = 50 if count <= 10_000 else 250
         steps = 400 if mixed else 1_200
-        epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else steps // 20 if count <= 10_000 else 20
+        many = steps // 20 if count <= 10_000 else 24 if mixed else 20
+        epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else many
         rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
-        usual = {"epochs": epochs, "batch_size": batch_size, "learning_rate": rate, "zoom": 0.1 if mixed else 0.0}
-        return cls(**(usual | chosen))
+        usual: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": rate}
+        return cls(**(usual | (DEFORMED if mixed else {}) | chosen))
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
@@ -62,8 +75,17 @@ class Recipe:
             raise ValueError(f"learning_rate is positive, got {self.learning_rate}")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
-        if not 0 <= self.zoom < 1:
-            raise ValueError(f"zoom is a part of the image's size in [0, 1), got {self.zoom}")
+        for name in ("zoom", "stretch", "warp"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is a part of the image's size in [0, 1), got {getattr(self, name)}")
+        for name, whole in (("smoothing", "a label"), ("as_is", "the images")):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is a part of {whole} in [0, 1), got {getattr(self, name)}")
+
+    @property
+    def deformed(self) -> bool:
+        """Whether images are more than shifted."""
+        return bool(self.zoom or self.stretch or self.warp)
 
     @property
     def check_every(self) -> int:
@@ -75,7 +97,7 @@ class Recipe:
         told = []
         for field in fields(self):
             value, name = getattr(self, field.name), field.name.replace("_", " ")
-            if isinstance(value, float | int) and not isinstance(value, bool) and (value or field.name != "zoom"):
+            if isinstance(value, float | int) and not isinstance(value, bool) and (value or name in ("jitter", "seed")):
                 told.append(f"{name} {value:g}")
             elif value != field.default:
                 told.append(name if value is True else f"{name} {value}")

@@ -10,11 +10,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
+from tigranet.data.deform import deform
 from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import jitter, rotate
 from tigranet.training.recipe import Recipe
 
 VALIDATION_BATCH = 256
+
+
+class Diverged(ValueError):
+    """A training whose loss is no number any more."""
 
 
 class Classification(L.LightningModule):
@@ -59,13 +64,23 @@ class Classification(L.LightningModule):
         images, labels, weights = self.images.take(chosen).to(self.device)
         if self.recipe.turned:
             images = rotate(images, 360 * torch.rand(len(images), device=self.device))
-        if self.recipe.jitter or self.recipe.zoom:
-            images = jitter(images, self.recipe.jitter, self.recipe.zoom)
+        if self.recipe.deformed:
+            images = self._deformed(images)
+        elif self.recipe.jitter:
+            images = jitter(images, self.recipe.jitter)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
-        losses = F.cross_entropy(self.module(self._part(images)), self._part(labels), reduction="none")
+        logits, smoothing = self.module(self._part(images)), self.recipe.smoothing
+        losses = F.cross_entropy(logits, self._part(labels), reduction="none", label_smoothing=smoothing)
         # the gradients of the processes are averaged, and their sum is wanted
         share = self._part(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
         return (share * losses).sum()
+
+    def _deformed(self, images: Tensor) -> Tensor:
+        recipe = self.recipe
+        shown = deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp)
+        if not recipe.as_is:
+            return shown
+        return torch.where(torch.rand(len(images), 1, 1, 1, device=self.device) < recipe.as_is, images, shown)
 
     def count_in(self, loss: Tensor, number: int) -> None:
         """The loss of the epoch is the mean over its images, told with the last batch: to tell each costs a step."""
@@ -77,7 +92,7 @@ class Classification(L.LightningModule):
     def on_train_epoch_end(self) -> None:
         loss = float(self.trainer.callback_metrics["loss"])
         if not math.isfinite(loss):
-            raise ValueError(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
+            raise Diverged(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
 
     def validation_step(self, number: int) -> None:
         assert self.held_out is not None

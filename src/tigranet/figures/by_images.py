@@ -1,0 +1,91 @@
+"""Accuracy on rotated images against the number of training images, a line a method."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from tigranet.evaluation.accuracy import Accuracy
+from tigranet.experiments.printed import of_row, over_seeds
+from tigranet.experiments.records import Record
+from tigranet.experiments.row import TableOf
+from tigranet.figures.svg import STYLE
+
+NETWORKS: tuple[dict[str, Any], ...] = (
+    {"color": "#0072b2", "marker": "o"},
+    {"color": "#56b4e9", "marker": "^"},
+    {"color": "#000000", "marker": "D"},
+    {"color": "#d55e00", "marker": "s"},
+    {"color": "#009e73", "marker": "v"},
+    {"color": "#cc79a7", "marker": "P"},
+)
+"""One after the other; told apart by colour-blind readers, and in grey by their marks."""
+TURNED: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
+"""Trained on turned images: dashed and hollow, in the colour of the network that was not."""
+
+
+class Curve(NamedTuple):
+    """A method's accuracy, mean and deviation over seeds, at each number of training images."""
+
+    name: str
+    style: dict[str, Any]
+    at: list[int]
+    seen: list[Accuracy]
+
+
+def curves(table: TableOf, records: Sequence[Record], epochs: int | None = None) -> list[Curve]:
+    """Those of the methods of ``table`` that were measured, in its order."""
+    styles: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[str, Curve] = {}
+    for row in table.rows:
+        style = styles.setdefault((row.method, row.architecture), NETWORKS[len(styles) % len(NETWORKS)])
+        style = style | (TURNED if row.recipe.get("turned") else {})
+        runs = of_row(row, records, epochs)
+        if (seen := over_seeds(runs, "rotated")) is not None:
+            curve = found.setdefault(row.kind, Curve(row.kind, style, [], []))
+            curve.at.append(runs[0]["images"])
+            curve.seen.append(seen)
+    return list(found.values())
+
+
+def draw_by_images(axes: Axes, lines: Sequence[Curve]) -> None:
+    """Per cent against images, on a logarithmic scale; the band is one standard deviation to each side. The names stand
+    to the right, in the order in which the lines end."""
+    for line in lines:
+        mean = [seen.mean for seen in line.seen]
+        style: dict[str, Any] = {"linewidth": 1.8, "markersize": 5, "markeredgewidth": 1.3, "clip_on": False}
+        axes.plot(line.at, mean, label=line.name, zorder=3, **style, **line.style)
+        low, high = ([seen.mean + sign * seen.std for seen in line.seen] for sign in (-1, 1))
+        axes.fill_between(line.at, low, high, color=line.style["color"], alpha=0.15, linewidth=0, zorder=2)
+    counts = sorted({count for line in lines for count in line.at})
+    axes.set(xscale="log", ylim=(0, 100), xlabel="training images", ylabel="rotated test images, accuracy in %")
+    axes.set_title("mean over the seeds, and one standard deviation to each side", fontsize=9, color="0.35", loc="left")
+    axes.xaxis.set_major_locator(FixedLocator(counts))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
+    axes.set_yticks(range(0, 101, 10))
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    ends = {line.name: line.seen[-1].mean for line in lines}
+    by_end = sorted(axes.get_lines(), key=lambda line: -ends[str(line.get_label())])
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5), "frameon": False, "handlelength": 3}
+    axes.legend(handles=by_end, labelspacing=0.7, **beside)
+
+
+def save_by_images(path: Path, table: TableOf, records: Sequence[Record], epochs: int | None = None) -> list[Path]:
+    """The curves of ``table`` as ``path`` with .png and with .svg; no file where nothing was measured."""
+    lines = curves(table, records, epochs)
+    if not lines:
+        return []
+    written = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8, 4.4), layout="constrained")
+        draw_by_images(figure.add_subplot(), lines)
+        for file, about in zip(written, ({}, {"Date": None}), strict=True):
+            figure.savefig(file, dpi=200, metadata=about)
+    return written
