@@ -470,6 +470,9 @@ def reproduce(
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or row; may be repeated.", show_default="all")
     ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="Only this data set; may be repeated.", show_default="all")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Cut the training short.", show_default="as usual")] = None,
     render_only: Annotated[
         bool, typer.Option("--render-only", help="Measure nothing; write the table of what is there.")
@@ -497,6 +500,7 @@ def reproduce(
             epochs=epochs,
             data_dir=data_dir,
             methods=method or (),
+            data=data or (),
             measure=not render_only,
             command=shlex.join(["tigranet", *sys.argv[1:]]),
             console=console,

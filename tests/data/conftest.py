@@ -35,7 +35,7 @@ def _checksum(mnist: Mnist) -> str:
 def real_data() -> Path:
     """The folder that TIGRANET_DATA names, with the real files."""
     folder = Path(os.environ.get("TIGRANET_DATA", "nowhere"))
-    for name in ("mnist.npz", "eth80.npz"):
+    for name in ("mnist.npz", "eth80.npz", "neu_steel64.npz"):
         if not (folder / name).is_file():
             pytest.skip(f"needs {name} in the folder that TIGRANET_DATA names")
     return folder

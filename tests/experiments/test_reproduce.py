@@ -221,3 +221,11 @@ def test_a_part_is_left_out(small):
 def test_another_table_or_method_is_refused(tmp_path, name, methods, message):
     with pytest.raises(ValueError, match=message):
         reproduce(name, tmp_path, methods=methods)
+
+
+def test_only_the_data_that_are_asked_for(small, tmp_path):
+    with pytest.raises(ValueError, match="no row is about cifar: there are eth80, "):
+        reproduce("oriented", tmp_path, data=["cifar"])
+    reproduce("table3", tmp_path, data=["mnist-trans"], methods=["ConvNet"], quick=True, epochs=1)
+    found = records(tmp_path / "table3-quick.jsonl")
+    assert {record["data"] for record in found} == {"mnist-trans-mini"}

