@@ -12,7 +12,7 @@ setup: .venv/installed
 	touch $@
 
 demo: setup
-	OMP_WAIT_POLICY=passive $(BIN)/tigranet train mnist-012 --architecture oriented-small -o demo/
+	OMP_WAIT_POLICY=passive $(BIN)/tigranet train mnist-012 -o demo/
 
 test: lint  # a process for each core, each with one thread
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal

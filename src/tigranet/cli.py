@@ -59,6 +59,8 @@ DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the named data sets; else TIGRANET_DATA, else the user's cache.")
 ]
 OWN, LEARN, RUN = "Your own images", "Learning", "Running"
+MANY = 10_000
+"""Training images, above which a network of more parameters is the better one."""
 Group = Annotated[
     str | None,
     typer.Option(
@@ -91,7 +93,8 @@ def train(
     architecture: Annotated[
         str | None,
         typer.Option(
-            help="A preset, or layers such as 'SC[3,3]-S[10]-FC[50]'.", show_default="paper-small, or the paper's"
+            help="A preset (paper-small and paper are the paper's), or layers such as 'SC[3,3]-S[10]-FC[50]'.",
+            show_default="oriented-small, or oriented for more than 10,000 images",
         ),
     ] = None,
     boundary: Annotated[Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")] = "free",
@@ -148,7 +151,6 @@ def train(
 ) -> None:
     """Train on upright images, measure on moved ones, save the model."""
     from tigranet.architecture import Architecture
-    from tigranet.data import NAMED
     from tigranet.experiments.card import card
     from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import recipe_for, run
@@ -159,7 +161,7 @@ def train(
     hardware = Hardware(accelerator, devices, nodes, strategy, precision, deterministic)
     data_set = _load(data, seed, data_dir, console, size, color, group, train_images)
     images = len(data_set.train.labels)
-    layers = Architecture.parse(architecture or ("paper" if data in NAMED and images > 500 else "paper-small"))
+    layers = Architecture.parse(architecture or ("oriented" if images > MANY else "oriented-small"))
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "zoom": zoom}
     given |= {"stretch": stretch, "warp": warp, "smoothing": smoothing, "patience": patience}
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})

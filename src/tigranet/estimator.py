@@ -81,7 +81,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
     """A TIGraNet classifier for arrays of images: trained as they are, it answers at any angle.
 
     Args:
-        architecture: a preset or the paper's notation.
+        architecture: a preset, of which ``paper-small`` and ``paper`` are the paper's, or its notation.
         boundary: ``free``, or ``torus`` for exact shifts.
         image_shape: (H, W) or (H, W, C), where X is (n, features) and not of square images.
         epochs, batch_size, learning_rate: by default chosen by the number of images, see :class:`Recipe`.
@@ -100,7 +100,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
 
     def __init__(
         self,
-        architecture: str | Architecture = "paper-small",
+        architecture: str | Architecture = "oriented-small",
         *,
         boundary: Boundary = "free",
         image_shape: tuple[int, ...] | None = None,
