@@ -20,7 +20,7 @@ _plain: Callable[..., Tensor]
 
 def fused_mixed(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Decorates the plain ``mixed(weights, y, laplacian, degree)``: mixtures u_0 .. u_degree of the maps, then the sum
-    of the T_m u_m. Elsewhere than on a CPU the two are fused, each for itself."""
+    of the T_m u_m. On a GPU, and where a cache holds all mixtures, the two are fused each for itself."""
     global _plain
     _plain = plain
     return choose(plain, _fused)
@@ -29,7 +29,7 @@ def fused_mixed(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def _fused(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> Tensor | str:
     if (why := misfit(y, weights, laplacian=laplacian)) is not None:
         return why
-    if y.is_cuda or torch.is_autocast_enabled(y.device.type):
+    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes(weights, y) <= HELD:
         return _plain(weights, y, laplacian, degree)
     return mixed(weights, y, degree, *describe(laplacian))
 
@@ -70,9 +70,14 @@ def mixed_backward(
     return g_weights, g_y
 
 
+def _bytes(weights: Tensor, y: Tensor) -> int:
+    """Of the mixtures of an image."""
+    return len(weights) * y.shape[2] * y.itemsize
+
+
 def _parts(weights: Tensor, y: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Some images at a time, and room for their mixtures, the same for all."""
-    count = max(1, HELD // max(1, len(weights) * y.shape[2] * y.itemsize))
+    count = max(1, HELD // max(1, _bytes(weights, y)))
     room = y.new_empty(min(count, len(y)), len(weights), y.shape[2])
     for first in range(0, len(y), count):
         yield slice(first, first + count), room[: len(y) - first]
