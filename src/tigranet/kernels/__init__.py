@@ -9,6 +9,7 @@ from tigranet.kernels import cuda_oriented as _registered_too  # noqa: F401
 from tigranet.kernels.chebyshev import fused_chebyshev, fused_chebyshev_sum
 from tigranet.kernels.choice import using
 from tigranet.kernels.convolution import fused_convolution
+from tigranet.kernels.mixed import fused_mixed
 from tigranet.kernels.pooling import fused_pooling
 from tigranet.kernels.products import fused_products
 from tigranet.kernels.settled import settled
@@ -19,6 +20,7 @@ __all__ = [
     "fused_chebyshev",
     "fused_chebyshev_sum",
     "fused_convolution",
+    "fused_mixed",
     "fused_pooling",
     "fused_products",
     "fused_statistics",

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
-from tigranet.kernels.layout import MOST_THREADS, describe, flat, in_shared
+from tigranet.kernels.layout import MOST_THREADS, Grid, describe, flat, in_shared
 from tigranet.kernels.operator import operator
 from tigranet.kernels.threads import share
 
@@ -33,18 +33,8 @@ def _fused(operator: Callable[..., Tensor], y: Tensor, laplacian: Any, degree: i
 
 @operator("chebyshev")
 def chebyshev(y: Tensor, degree: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float) -> Tensor:
-    from tigranet.kernels import cpu
-
-    batch, maps, nodes = y.shape
-    s, measures, weight = flat((height, width, neighbours, torus, diagonal), y.dtype)
-    t = y.new_empty(batch, (degree + 1) * maps, nodes)
-    signals = y.detach().contiguous().numpy().reshape(batch * maps, nodes)
-    out = t.numpy().reshape(batch, degree + 1, maps, nodes)
-    share(
-        lambda first, last: cpu.chebyshev(signals, s, measures, weight, degree, first, last, out),
-        batch * maps,
-        y.numel() * (degree + 1),
-    )
+    t = y.new_empty(y.shape[0], (degree + 1) * y.shape[1], y.shape[2])
+    orders_into(t, y, degree, (height, width, neighbours, torus, diagonal))
     return t
 
 
@@ -52,12 +42,32 @@ def chebyshev(y: Tensor, degree: int, height: int, width: int, neighbours: int, 
 def chebyshev_sum(
     u: Tensor, degree: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
 ) -> Tensor:
+    z = u.new_empty(u.shape[0], u.shape[1] // (degree + 1), u.shape[2])
+    sum_into(z, u, degree, (height, width, neighbours, torus, diagonal))
+    return z
+
+
+def orders_into(t: Tensor, y: Tensor, degree: int, grid: Grid) -> None:
+    """On a CPU: all orders of ``y``, to where there is room for them."""
     from tigranet.kernels import cpu
 
-    batch, nodes = u.shape[0], u.shape[2]
-    maps = u.shape[1] // (degree + 1)
-    s, measures, weight = flat((height, width, neighbours, torus, diagonal), u.dtype)
-    z = u.new_empty(batch, maps, nodes)
+    batch, maps, nodes = y.shape
+    s, measures, weight = flat(grid, y.dtype)
+    signals = y.detach().contiguous().numpy().reshape(batch * maps, nodes)
+    out = t.numpy().reshape(batch, degree + 1, maps, nodes)
+    share(
+        lambda first, last: cpu.chebyshev(signals, s, measures, weight, degree, first, last, out),
+        batch * maps,
+        y.numel() * (degree + 1),
+    )
+
+
+def sum_into(z: Tensor, u: Tensor, degree: int, grid: Grid) -> None:
+    """On a CPU: the sum of the T_m of the maps u_m, to where there is room for it."""
+    from tigranet.kernels import cpu
+
+    batch, maps, nodes = z.shape
+    s, measures, weight = flat(grid, u.dtype)
     signals = u.detach().contiguous().numpy().reshape(batch, degree + 1, maps, nodes)
     out = z.numpy().reshape(batch * maps, nodes)
     share(
@@ -65,7 +75,6 @@ def chebyshev_sum(
         batch * maps,
         u.numel(),
     )
-    return z
 
 
 @chebyshev.register_fake

@@ -6,7 +6,7 @@ which is how the border stays zero: it is never computed, but chosen away, so th
 
 Every sum that a node's value depends on is added in the order of the plain version, without fused multiply-adds:
 the values are the same bits. Only the sums *over* nodes (mean, variance, gradients of coefficients) are reassociated
-into vectors, in pieces of some thousand nodes whose totals are float64.
+into vectors, in pieces of some thousand nodes whose totals are float64, or in float64 throughout.
 
 All of it is one file because numba's cache on disk looks for changes in the file of the function it is asked for only.
 It is imported on first use. Masks are bytes. Each operation works on items ``first`` to ``last`` of a batch, holds no
@@ -870,7 +870,7 @@ def products_backward(g_out, mixtures, grid, kinds, first, last, g_mixtures):
             _unframed(g_mixtures[image, which, pair], p, grid)
 
 
-# maps standardised by known moments
+# maps standardised by known moments, and by their own
 
 
 @exact
@@ -916,3 +916,134 @@ def rooted(z, mean, variance, eps, large, y, first, last, out):
             continue
         scale = number(1) / np.sqrt(variance[which - ahead] + number(eps))
         _root(z[image, which - ahead], mean[which - ahead], scale, part, out[image, which])
+
+
+@summed
+@no_type_check
+def _sum(z):
+    total = 0.0
+    for i in range(len(z)):
+        total += np.float64(z[i])
+    return total
+
+
+@summed
+@no_type_check
+def _squares(z, centre):
+    """The sum of the squares of z - centre."""
+    squares = 0.0
+    for i in range(len(z)):
+        d = np.float64(z[i]) - centre
+        squares += d * d
+    return squares
+
+
+@exact
+@no_type_check
+def _moments(z, which):
+    """Mean and variance of a map over all images and nodes."""
+    count, total, squares = z.shape[0] * z.shape[2], 0.0, 0.0
+    for image in range(len(z)):
+        total += _sum(z[image, which])
+    mean = total / count
+    for image in range(len(z)):
+        squares += _squares(z[image, which], mean)
+    return mean, squares / count
+
+
+@exact
+@no_type_check
+def standardise(z, bias, biased, y, eps, large, first, last, mean, variance, out):
+    """The maps of ``z``, standardised by their own moments and rectified or rooted, behind those of ``y``; both of the
+    maps ``first`` to ``last`` of ``out``, (batch, maps, nodes). The second and third pass find a map in the cache."""
+    number, ahead = z.dtype.type, y.shape[1]
+    part = number(1) / number(large) if large else number(0)
+    for which in range(first, last):
+        at = which - ahead
+        if at >= 0:
+            mean[at], variance[at] = _moments(z, at)
+            scale = number(1) / np.sqrt(variance[at] + number(eps))
+        for image in range(len(out)):
+            if at < 0:
+                _copy(out[image, which], y[image, which])
+            elif biased:
+                _rectify(z[image, at], mean[at], scale, bias[at], out[image, which])
+            else:
+                _root(z[image, at], mean[at], scale, part, out[image, which])
+
+
+@summed
+@no_type_check
+def _pulls_of_rectified(g, z, mean, scale, bias):
+    """The sums of the gradient by x, and of it times x; x is the standardised map."""
+    zero, total, along = z.dtype.type(0), 0.0, 0.0
+    for i in range(len(z)):
+        x = (z[i] - mean) * scale
+        up = g[i] if x + bias > zero else zero
+        total += np.float64(up)
+        along += np.float64(up * x)
+    return total, along
+
+
+@summed
+@no_type_check
+def _pulls_of_rooted(g, z, mean, scale, half):
+    one, total, along = z.dtype.type(1), 0.0, 0.0
+    for i in range(len(z)):
+        x = (z[i] - mean) * scale
+        h = abs(x) * half
+        root = one / np.sqrt(one + (h + h))
+        up = g[i] * ((one + h) * (root * root * root))
+        total += np.float64(up)
+        along += np.float64(up * x)
+    return total, along
+
+
+@exact
+@no_type_check
+def _pull_rectified(g, z, mean, scale, bias, total, along, out):
+    """The gradient by z, of which ``total`` and ``along`` are those sums over their count."""
+    zero = z.dtype.type(0)
+    for i in range(len(out)):
+        x = (z[i] - mean) * scale
+        up = g[i] if x + bias > zero else zero
+        out[i] = scale * (up - total - x * along)
+
+
+@exact
+@no_type_check
+def _pull_rooted(g, z, mean, scale, half, total, along, out):
+    one = z.dtype.type(1)
+    for i in range(len(out)):
+        x = (z[i] - mean) * scale
+        h = abs(x) * half
+        root = one / np.sqrt(one + (h + h))
+        up = g[i] * ((one + h) * (root * root * root))
+        out[i] = scale * (up - total - x * along)
+
+
+@exact
+@no_type_check
+def standardise_backward(g, apart, z, mean, variance, bias, biased, eps, large, first, last, g_z, g_bias):
+    """The gradients by ``z`` and ``bias``; a row of ``g`` is a map, and those of the next image are ``apart``."""
+    number, count = z.dtype.type, z.shape[0] * z.shape[2]
+    half = number(0.5) / number(large) if large else number(0)
+    for which in range(first, last):
+        centre, scale = mean[which], number(1) / np.sqrt(variance[which] + number(eps))
+        total, along = 0.0, 0.0
+        for image in range(len(z)):
+            row = g[image * apart + which]
+            if biased:
+                one, other = _pulls_of_rectified(row, z[image, which], centre, scale, bias[which])
+            else:
+                one, other = _pulls_of_rooted(row, z[image, which], centre, scale, half)
+            total += one
+            along += other
+        g_bias[which] = total
+        a, b = number(total / count), number(along / count)
+        for image in range(len(z)):
+            row, out = g[image * apart + which], g_z[image, which]
+            if biased:
+                _pull_rectified(row, z[image, which], centre, scale, bias[which], a, b, out)
+            else:
+                _pull_rooted(row, z[image, which], centre, scale, half, a, b, out)

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.kernels import fused_chebyshev, fused_chebyshev_sum
+from tigranet.kernels import fused_chebyshev, fused_chebyshev_sum, fused_mixed
 from tigranet.layers.standardise import Standardise
 from tigranet.polynomials import chebyshev, chebyshev_sum
 
@@ -70,26 +70,30 @@ class MixedConv(nn.Module):
         """The double sum alone."""
         if self.in_maps < self.out_maps:
             return mix(self.alpha.transpose(1, 2).flatten(1), basis(y, laplacian, self.degree))
-        return summed(mix(self.alpha.permute(2, 0, 1).flatten(0, 1), y), laplacian, self.degree)
+        return mixed(self.alpha.permute(2, 0, 1).flatten(0, 1), y, laplacian, self.degree)
 
     def extra_repr(self) -> str:
         return f"{self.in_maps}, {self.out_maps}, degree={self.degree}"
 
 
 @fused_chebyshev
-def basis(
-    y: Float[Tensor, "batch maps nodes"], laplacian: Laplacian, degree: int
-) -> Float[Tensor, "batch all_orders nodes"]:
+def basis(y: Float[Tensor, "batch maps nodes"], laplacian: Laplacian, degree: int) -> Float[Tensor, "batch all nodes"]:
     """All :math:`T_0 y`, then all :math:`T_1 y`, and so on."""
     return torch.cat(list(chebyshev(y, laplacian, degree)), dim=1)
 
 
 @fused_chebyshev_sum
-def summed(
-    u: Float[Tensor, "batch all_orders nodes"], laplacian: Laplacian, degree: int
-) -> Float[Tensor, "batch maps nodes"]:
+def summed(u: Float[Tensor, "batch all nodes"], laplacian: Laplacian, degree: int) -> Float[Tensor, "batch maps nodes"]:
     """The sum of :math:`T_m u_m`; ``u`` is all :math:`u_0`, then all :math:`u_1`, and so on."""
     return chebyshev_sum(u.chunk(degree + 1, dim=1), laplacian)
+
+
+@fused_mixed
+def mixed(
+    weights: Float[Tensor, "all in_maps"], y: Float[Tensor, "batch in_maps nodes"], laplacian: Laplacian, degree: int
+) -> Float[Tensor, "batch maps nodes"]:
+    """Mixtures of the maps, all :math:`u_0`, then all :math:`u_1`, and so on; of these the sum of :math:`T_m u_m`."""
+    return summed(mix(weights, y), laplacian, degree)
 
 
 def mix(

@@ -75,8 +75,8 @@ class Standardise(nn.Module):
         large: int = 0,
         behind: Tensor | None = None,
     ) -> Float[Tensor, "batch _ nodes"]:
-        """Standardised maps, and ``then``, which a fused version is told of by what else comes. They are large:
-        PyTorch's batch normalisation goes over them in one operation."""
+        """Standardised maps, and ``then``, which a fused version is told of by what else comes. They are large: the
+        plain version is PyTorch's batch normalisation, which goes over them in one operation."""
         count = z.numel() // self.num_statistics
         if self.training and not alone():
             variance, mean, count = moments(z)
