@@ -150,7 +150,7 @@ def train(
     deterministic: Annotated[bool, _run("The same bits each time on a GPU too.")] = False,
 ) -> None:
     """Train on upright images, measure on moved ones, save the model."""
-    from tigranet.architecture import Architecture
+    from tigranet.architecture import PRESETS, Architecture
     from tigranet.experiments.card import card
     from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import recipe_for, run
@@ -186,7 +186,7 @@ def train(
     if as_json:
         print(json.dumps(found | {"model": str(output)}))
         return
-    paper = REPORTED.get((data_set.name, str(layers)))
+    paper = REPORTED.get(data_set.name) if str(layers) in PRESETS.values() else None
     validation = "-" if measured.validation is None else f"{measured.validation:.1f}"
     rows = [
         ["training images", f"{measured.train:.1f}", paper.train if paper else ""],

