@@ -79,9 +79,11 @@ def epoch(preset: str, images: int = 50_000, batch: int = 250, epochs: int = 8) 
     """An epoch of MNIST-rot's size by ``fit``, as ``tigranet train`` runs it: shuffling, jitter, steps, validation
     and checkpoints; the images lie on the GPU."""
     train, validation = (Labelled(torch.rand(count, 1, 26, 26), torch.arange(count) % 9) for count in (images, 3_000))
-    recipe = Recipe(epochs=epochs, batch_size=batch, learning_rate=3e-3, zoom=0.0 if preset == "paper" else 0.1)
+    net = TIGraNet(preset, num_classes=9)
+    parameters = sum(parameter.numel() for parameter in net.parameters())
+    recipe = Recipe.for_images(images, parameters, net.architecture.mixed, epochs=epochs, batch_size=batch)
     with TemporaryDirectory() as folder:
-        fit(TIGraNet(preset, num_classes=9), train, validation, recipe, folder=Path(folder))
+        fit(net, train, validation, recipe, folder=Path(folder))
         history = list(csv.DictReader((Path(folder) / "history.csv").read_text().splitlines()))
     seconds = [float(row["seconds"]) for row in history[1:]]  # the first compiles
     print(f"{preset}, an epoch of {images} images, batch {batch}: {median(seconds):.3f} s", flush=True)

@@ -73,6 +73,12 @@ TrainImages = Annotated[
     int | None, typer.Option(help="Draw so many images to train, test on all others.", rich_help_panel=OWN)
 ]
 SplitSeed = Annotated[int | None, typer.Option(help="Draws how images are moved.", show_default="that of the training")]
+Rivals = Annotated[
+    bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw their answers as well.")
+]
+RivalEpochs = Annotated[
+    int | None, typer.Option("--epochs", help="Passes of the two over the training images.", show_default="as usual")
+]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this file, as Parquet.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
@@ -350,12 +356,8 @@ def figures(
     model: Model,
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the pictures.")] = Path("figures"),
-    rivals: Annotated[
-        bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw their answers as well.")
-    ] = False,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes of the two over the training images.", show_default="as usual")
-    ] = None,
+    rivals: Rivals = False,
+    epochs: RivalEpochs = None,
     seed: SplitSeed = None,
     data_dir: DataDir = None,
     debug: Debug = False,
@@ -388,12 +390,8 @@ def angles(
         typer.Argument(help="Saved networks; or presets or layers, for networks that have learned nothing yet."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the picture.")] = Path("angles"),
-    rivals: Annotated[
-        bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw them as well.")
-    ] = False,
-    epochs: Annotated[
-        int | None, typer.Option(help="Passes of the two over the training images.", show_default="as usual")
-    ] = None,
+    rivals: Rivals = False,
+    epochs: RivalEpochs = None,
     images: Annotated[int, typer.Option(min=1, help="At most this many test images.")] = 200,
     by: Annotated[int, typer.Option(min=1, max=180, help="Degrees from one angle to the next.")] = 15,
     seed: SplitSeed = None,

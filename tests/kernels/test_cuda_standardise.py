@@ -34,12 +34,12 @@ def test_emulated(shape, way, tmp_path, monkeypatch):
     emulate(monkeypatch, tmp_path)
     z, bias, y, large, wanted, g, _, g_wanted = case(shape, way)
     came, mean, variance = forward(z.detach(), bias, y, 1e-5, large)
-    torch.testing.assert_close(came, wanted, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(came, wanted, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(variance, z.detach().var((0, 2), correction=0), rtol=1e-4, atol=0)
     g_z, g_bias = backward(g[:, -shape[1] :], z.detach(), mean, variance, bias, 1e-5, large)
-    torch.testing.assert_close(g_z, g_wanted[0], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(g_z, g_wanted[0], rtol=1e-4, atol=1e-5)
     if bias is not None:
-        torch.testing.assert_close(g_bias, g_wanted[1], rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(g_bias, g_wanted[1], rtol=1e-4, atol=1e-4)
 
 
 @on_gpu
@@ -49,7 +49,7 @@ def test_emulated(shape, way, tmp_path, monkeypatch):
 def test_on_a_gpu(shape, dtype, way):
     z, bias, y, large, wanted, g, leaves, g_wanted = case(shape, way, dtype, "cuda")
     came, mean, variance = standardised(z, 1e-5, bias, large, y)
-    rtol = 1e-3 if dtype == torch.float32 else 1e-9
+    rtol = 1e-3 if dtype == torch.float32 else 1e-10
     near = torch.isclose(came, wanted, rtol=rtol, atol=rtol / 10)
     assert near.all()
     torch.testing.assert_close(variance, z.detach().var((0, 2), correction=0), rtol=rtol, atol=0)
@@ -57,7 +57,8 @@ def test_on_a_gpu(shape, dtype, way):
     found = torch.autograd.grad(came, leaves, g)
     for mine, other in zip(found, g_wanted, strict=True):
         scale = float(other.abs().max()) + 1e-6
-        assert ((mine - other).abs() > 10 * rtol * scale).float().mean() < 1e-4  # where ReLU bends, rounding decides
+        apart = ((mine - other).abs() > 10 * rtol * scale).float().mean()
+        assert apart <= (1e-4 if way == "rectified" else 0)  # where ReLU bends, rounding decides
 
 
 @on_gpu

@@ -1,13 +1,13 @@
 """ETH-80 (Leibe & Schiele 2003): 80 objects of 8 classes, 41 views each."""
 
 import re
-import zlib
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Int, UInt8
+
+from tigranet.data.npz import read_npz
 
 CLASSES = ("apple", "car", "cow", "cup", "dog", "horse", "pear", "tomato")
 SIZE = 50
@@ -49,11 +49,8 @@ def load_eth80(folder: Path) -> Eth80:
 
 
 def _read_npz(path: Path) -> Eth80:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            images, labels, numbers = arrays["images"], arrays["label"].astype(np.int64), arrays["object_id"]
-    except (ValueError, KeyError, EOFError, OSError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"'{path}' is no whole eth80.npz: {error}") from None
+    images, labels, numbers = read_npz(path, "images", "label", "object_id")
+    labels = labels.astype(np.int64)
     _, objects = np.unique(labels * 1000 + numbers, return_inverse=True)
     return Eth80(images, labels, objects)
 

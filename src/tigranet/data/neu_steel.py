@@ -1,13 +1,13 @@
 """NEU surface defects (Song & Yan 2013): hot-rolled steel strip, 6 kinds of defects, 300 images of each."""
 
 import re
-import zlib
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Int, UInt8
+
+from tigranet.data.npz import read_npz
 
 CLASSES = ("crazing", "inclusion", "patches", "pitted_surface", "rolled-in_scale", "scratches")
 SIZE = 64
@@ -48,11 +48,8 @@ def load_neu_steel(folder: Path) -> NeuSteel:
 
 
 def _read_npz(path: Path) -> NeuSteel:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return NeuSteel(arrays["images"], arrays["label"].astype(np.int64))
-    except (ValueError, KeyError, EOFError, OSError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"'{path}' is no whole neu_steel64.npz: {error}") from None
+    images, labels = read_npz(path, "images", "label")
+    return NeuSteel(images, labels.astype(np.int64))
 
 
 def _read_images(files: list[Path]) -> NeuSteel:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from tigranet.evaluation.curves import Invariance
 from tigranet.figures.curves import STYLES, Line, draw_against_angle, draw_mean_change
-from tigranet.figures.svg import STYLE
+from tigranet.figures.svg import STYLE, save_both
 
 
 def draw_invariance(
@@ -31,13 +31,8 @@ def save_invariance(folder: Path, found: Mapping[str, Invariance], chance: float
     """The picture as PNG and as SVG; the files that were written."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 1 + any(seen.accuracy is not None for seen in found.values())
-    written = []
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5 * count, 3.6), layout="constrained")
         axes = figure.subplots(1, count, squeeze=False)[0]
         draw_invariance(axes[0], axes[1] if count > 1 else None, found, chance)
-        for suffix, about in ((".png", {}), (".svg", {"Date": None})):
-            path = folder / f"angles{suffix}"
-            figure.savefig(path, dpi=160, metadata=about)
-            written.append(path)
-    return written
+        return save_both(figure, folder / "angles", dpi=160)

@@ -13,7 +13,7 @@ from tigranet.evaluation.accuracy import Accuracy
 from tigranet.experiments.printed import of_row, over_seeds
 from tigranet.experiments.records import Record
 from tigranet.experiments.row import TableOf
-from tigranet.figures.svg import STYLE
+from tigranet.figures.svg import STYLE, save_both
 
 NETWORKS: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "marker": "o"},
@@ -82,10 +82,7 @@ def save_by_images(path: Path, table: TableOf, records: Sequence[Record], epochs
     lines = curves(table, records, epochs)
     if not lines:
         return []
-    written = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8, 4.4), layout="constrained")
         draw_by_images(figure.add_subplot(), lines)
-        for file, about in zip(written, ({}, {"Date": None}), strict=True):
-            figure.savefig(file, dpi=200, metadata=about)
-    return written
+        return save_both(figure, path)

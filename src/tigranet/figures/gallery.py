@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
@@ -15,6 +14,7 @@ from tigranet.evaluation.accuracy import predict
 from tigranet.figures.answers import draw_answers
 from tigranet.figures.filters import draw_filters, end_of_spectrum
 from tigranet.figures.maps import draw_layer, draw_pooling, draw_row, planes_of, pooled
+from tigranet.figures.svg import save_both
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.model import TIGraNet
@@ -42,14 +42,7 @@ def save_gallery(
         drawn |= {"pooling": _pooling(net, data), "after-pooling": _after_pooling(net, data)}
     if rivals:
         drawn["answers"] = _answers({**rivals, "TIGraNet": net}, data, seed)
-    written = []
-    with matplotlib.rc_context({"svg.hashsalt": "tigranet"}):  # the same picture is the same file
-        for name, figure in drawn.items():
-            for suffix, about in ((".png", {}), (".svg", {"Date": None})):
-                path = folder / f"{name}{suffix}"
-                figure.savefig(path, dpi=200, metadata=about)
-                written.append(path)
-    return written
+    return [path for name, figure in drawn.items() for path in save_both(figure, folder / name)]
 
 
 def _filters(net: TIGraNet, data: DataSet) -> Figure:

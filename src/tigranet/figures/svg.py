@@ -1,10 +1,11 @@
-"""A figure as a piece of SVG to stand in a page, and an image as an address that holds it."""
+"""A figure as files, or as a piece of SVG to stand in a page; and an image as an address that holds it."""
 
 import base64
 import io
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -23,6 +24,15 @@ STYLE: dict[Any, Any] = {
     "axes.edgecolor": "0.35",
     "axes.labelcolor": "0.15",
 }
+
+
+def save_both(figure: Figure, path: Path, dpi: int = 200) -> list[Path]:
+    """The figure as ``path`` with .png and with .svg; the same figure is the same files."""
+    written = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
+    with matplotlib.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+        for file, about in zip(written, ({}, {"Date": None}), strict=True):
+            figure.savefig(file, dpi=dpi, metadata=about)
+    return written
 
 
 def as_svg(draw: Callable[[Axes], None], size: tuple[float, float], title: str) -> str:
