@@ -134,7 +134,13 @@ def train(
     ] = None,
     warp: Annotated[
         float | None,
-        _learn("Move its pixels by slow waves, by about this part of its size.", "0, or 0.035 with MC"),
+        _learn(
+            "Move its pixels by slow waves, by about this part of its size.", "0, or 0.035 with MC; 0.05 for few images"
+        ),
+    ] = None,
+    tone: Annotated[
+        float | None,
+        _learn("Make it lighter or darker, along a curve of about this strength.", "0, or 0.5 with MC for few images"),
     ] = None,
     smoothing: Annotated[
         float | None, _learn("Spread this part of each label over all classes.", "0, or 0.05 with MC")
@@ -169,7 +175,7 @@ def train(
     images = len(data_set.train.labels)
     layers = Architecture.parse(architecture or ("oriented" if images > MANY else "oriented-small"))
     given = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "zoom": zoom}
-    given |= {"stretch": stretch, "warp": warp, "smoothing": smoothing, "patience": patience}
+    given |= {"stretch": stretch, "warp": warp, "tone": tone, "smoothing": smoothing, "patience": patience}
     chosen = {name: value for name, value in given.items() if value is not None} | ({} if jitter else {"jitter": 0.0})
     recipe = recipe_for(data_set, layers, **chosen, schedule=schedule, balanced=balanced, keep=keep, seed=seed)
     console.print(f"{data_set.name}: {images} upright training images, never rotated")

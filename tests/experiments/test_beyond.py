@@ -20,7 +20,7 @@ MAPS = [layer.maps for layer in OURS if isinstance(layer, MC)]
 
 
 def test_the_ablation_changes_one_thing_a_row():
-    assert (USUAL.architecture, USUAL.options, USUAL.recipe) == ("oriented", {}, {"epochs": 8})
+    assert (USUAL.architecture, USUAL.options, USUAL.recipe) == ("oriented", {}, {"epochs": 6})
     deformations = {"zoom", "stretch", "warp"}
     for row in CHANGED:
         recipe = {name for name in row.recipe if USUAL.recipe.get(name) != row.recipe[name]}

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from tigranet.evaluation.accuracy import Accuracy
 from tigranet.experiments.tables import TABLES
 from tigranet.figures.by_images import NETWORKS, Curve, curves, draw_by_images, save_by_images
 
@@ -48,6 +49,23 @@ def test_the_numbers_of_images_are_written_out(axes):
     draw_by_images(axes, curves(FEW, RUNS))
     axes.figure.draw_without_rendering()
     assert [label.get_text() for label in axes.get_xticklabels()] == ["50", "100", "500", "1,000", "5,000"]
+
+
+def test_half_as_many_wrong_answers_are_the_same_step_anywhere(axes):
+    draw_by_images(axes, curves(FEW, RUNS))
+    heights = axes.transData.transform([(50, accuracy) for accuracy in (60.0, 80.0, 90.0, 95.0)])[:, 1]
+    assert heights[1:] - heights[:-1] == pytest.approx(3 * [heights[1] - heights[0]])
+
+
+@pytest.mark.parametrize("always", [0.0, 50.0, 100.0])
+def test_answers_that_are_all_right_or_all_wrong_are_drawn_too(axes, always):
+    draw_by_images(axes, [Curve("a", NETWORKS[0], [50, 100], [Accuracy(always, 0.0, 2)] * 2)])
+    axes.figure.draw_without_rendering()
+    low, high = axes.get_ylim()
+    assert low < min(always, 99.95) < high
+    shown = [label.get_text() for label in axes.get_yticklabels()]
+    assert "50" in shown
+    assert "99.5" in shown
 
 
 def test_networks_differ_by_more_than_colour_and_training_by_dashes():

@@ -193,6 +193,8 @@ def test_wrong_data_are_refused_before_training(as_a_user):
         ({"warp": 2.0}, r"warp is a part of the image's size in \[0, 1\), got 2.0"),
         ({"smoothing": 1.0}, r"smoothing is a part of a label in \[0, 1\), got 1.0"),
         ({"as_is": 1.0}, r"as_is is a part of the images in \[0, 1\), got 1.0"),
+        ({"tone": -0.5}, "tone is at least 0, got -0.5"),
+        ({"tone": float("inf")}, "tone is at least 0, got inf"),
         ({"patience": 0}, "patience is at least 1, got 0"),
     ],
 )
@@ -221,6 +223,13 @@ def test_images_are_deformed_for_mixed_convolutions_and_so_they_are_for_no_other
     assert not other.deformed
     assert other.smoothing == other.as_is == 0
     assert not Recipe.for_images(500, 8_563, mixed=True, zoom=0.0, stretch=0.0, warp=0.0).deformed
+
+
+def test_very_few_images_are_shown_in_other_tones_too():
+    few, more = (Recipe.for_images(count, 40_505, mixed=True) for count in (200, 201))
+    assert few.tone > more.tone == 0
+    assert few.warp > more.warp
+    assert Recipe.for_images(50).tone == 0
 
 
 class Seen(nn.Module):
@@ -253,6 +262,16 @@ def test_part_of_the_images_are_shown_as_they_are():
     assert not (seen[~same] == images[~same]).flatten(1).all(1).any()
     (seen,) = shown(images, zoom=0.2)[1].seen
     assert not (seen == images).flatten(1).all(1).any()
+
+
+@pytest.mark.parametrize("how", [{"jitter": 0.0}, {"zoom": 0.2, "as_is": 0.9}])
+def test_images_that_are_not_moved_have_another_tone_too(how):
+    images = torch.rand(40, 1, 7, 7)
+    (seen,) = shown(images, tone=0.5, **how)[1].seen
+    brighter = seen.flatten(1).mean(1) / images.flatten(1).mean(1)
+    assert len(set(brighter.tolist())) == 40
+    assert 0.5 < brighter.min() < 0.8
+    assert 1.2 < brighter.max() < 2.2
 
 
 def test_a_smoothed_label_is_spread_over_all_classes():

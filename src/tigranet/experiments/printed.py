@@ -46,7 +46,7 @@ def of_row(row: Row, records: Sequence[Record], epochs: int | None = None) -> li
         if (record["row"], record["architecture"], record["epochs given"]) == (row.name, row.architecture, epochs)
         and record["data"] in (row.data, MINI.get(row.data))
         and record.get("layers", row.layers) == row.layers
-        and all(record["recipe"][name] == wanted for name, wanted in recipe.items())
+        and all(record["recipe"].get(name) == wanted for name, wanted in recipe.items())
     ]
 
 

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
 
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.experiments.printed import of_row, over_seeds
@@ -26,6 +28,14 @@ NETWORKS: tuple[dict[str, Any], ...] = (
 """One after the other; told apart by colour-blind readers, and in grey by their marks."""
 TURNED: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
 """Trained on turned images: dashed and hollow, in the colour of the network that was not."""
+
+
+TICKS = (0, 20, 40, 50, 60, 70, 80, 85, 90, 95, 97, 98, 99, 99.5, 99.8, 99.9)
+"""Per cent."""
+MARGIN = 0.3
+"""Above the best and below the worst, as the logarithm of what is wrong."""
+ALL_RIGHT = 99.95
+"""Per cent, or more; the logarithm of nothing wrong at all is not drawn."""
 
 
 class Curve(NamedTuple):
@@ -52,9 +62,24 @@ def curves(table: TableOf, records: Sequence[Record], epochs: int | None = None)
     return list(found.values())
 
 
+def _height(accuracy: float | NDArray[np.floating]) -> Any:
+    """Where an accuracy in per cent is drawn: as high as its wrong answers are few."""
+    return -np.log(100 - np.minimum(accuracy, ALL_RIGHT))
+
+
+def _accuracy(height: float | NDArray[np.floating]) -> Any:
+    """What is drawn at a height.
+
+    >>> float(_accuracy(_height(90.0)))
+    90.0
+    """
+    return 100 - np.exp(-np.asarray(height))
+
+
 def draw_by_images(axes: Axes, lines: Sequence[Curve]) -> None:
-    """Per cent against images, on a logarithmic scale; the band is one standard deviation to each side. The names stand
-    to the right, in the order in which the lines end."""
+    """Per cent against images. Both scales are logarithmic, that of the accuracy in what is wrong: half as many wrong
+    answers are the same step anywhere. The band is one standard deviation to each side. The names stand to the right,
+    in the order in which the lines end."""
     for line in lines:
         mean = [seen.mean for seen in line.seen]
         style: dict[str, Any] = {"linewidth": 1.8, "markersize": 5, "markeredgewidth": 1.3, "clip_on": False}
@@ -62,12 +87,17 @@ def draw_by_images(axes: Axes, lines: Sequence[Curve]) -> None:
         low, high = ([seen.mean + sign * seen.std for seen in line.seen] for sign in (-1, 1))
         axes.fill_between(line.at, low, high, color=line.style["color"], alpha=0.15, linewidth=0, zorder=2)
     counts = sorted({count for line in lines for count in line.at})
-    axes.set(xscale="log", ylim=(0, 100), xlabel="training images", ylabel="rotated test images, accuracy in %")
+    axes.set_yscale("function", functions=(_height, _accuracy))
+    lowest, highest = (limit(seen.mean for line in lines for seen in line.seen) for limit in (min, max))
+    axes.set_ylim(_accuracy(_height(lowest) - MARGIN), _accuracy(_height(highest) + MARGIN))
+    axes.set(xscale="log", xlabel="training images", ylabel="rotated test images, accuracy in %")
     axes.set_title("mean over the seeds, and one standard deviation to each side", fontsize=9, color="0.35", loc="left")
     axes.xaxis.set_major_locator(FixedLocator(counts))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
-    axes.set_yticks(range(0, 101, 10))
+    axes.yaxis.set_major_locator(FixedLocator(TICKS))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{accuracy:g}"))
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

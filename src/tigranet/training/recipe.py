@@ -1,5 +1,6 @@
 """How a network is trained, as a value."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -11,6 +12,18 @@ SMALL_NETWORK = 50_000
 
 DEFORMED = {"zoom": 0.2, "stretch": 0.15, "warp": 0.035, "as_is": 0.25, "smoothing": 0.05}
 """What keeps a network of many mixed maps from learning its images by heart."""
+
+VERY_FEW = 200
+"""Training images; with so few of them, in how many shades they come is left to chance."""
+
+
+def deformations(count: int) -> dict[str, float]:
+    """What is done to ``count`` training images: the fewer, the more.
+
+    >>> deformations(50)["tone"], "tone" in deformations(500)
+    (0.5, False)
+    """
+    return DEFORMED | ({"warp": 0.05, "tone": 0.5} if count <= VERY_FEW else {})
 
 
 @dataclass(frozen=True)
@@ -31,8 +44,10 @@ class Recipe:
     """It is drawn out along a random axis, and pressed together across it, by at most this part; 0 for none."""
     warp: float = 0.0
     """Its pixels are moved by slow waves, by about this part of its size; 0 for none. See :func:`deform`."""
+    tone: float = 0.0
+    """It is made lighter or darker, along a random curve of about this strength; 0 for none. See :func:`tone`."""
     as_is: float = 0.0
-    """The part of the images of a batch that are shown as they are: what is deformed is interpolated, and blurred."""
+    """The part of the images of a batch in which nothing is moved: what is deformed is interpolated, and blurred."""
     smoothing: float = 0.0
     """The part of a label that is spread over all classes, so that no answer is asked to be certain."""
     turned: bool = False
@@ -53,7 +68,7 @@ class Recipe:
         learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on which).
         Above 1,000 images it is epochs that count, as the paper's experiments were run with. Networks of ``mixed``
         convolutions, the oriented ones, learn in fewer steps, at the lower rate, and better from images that are
-        deformed, none turned; they would learn them by heart.
+        deformed, none turned; they would learn them by heart. See :func:`deformations`.
         """
         batch_size = 50 if count <= 10_000 else 250
         steps = 400 if mixed else 1_200
@@ -61,7 +76,7 @@ class Recipe:
         epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else many
         rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
         usual: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": rate}
-        return cls(**(usual | (DEFORMED if mixed else {}) | chosen))
+        return cls(**(usual | (deformations(count) if mixed else {}) | chosen))
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
@@ -78,6 +93,8 @@ class Recipe:
         for name in ("zoom", "stretch", "warp"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is a part of the image's size in [0, 1), got {getattr(self, name)}")
+        if not 0 <= self.tone < math.inf:
+            raise ValueError(f"tone is at least 0, got {self.tone}")
         for name, whole in (("smoothing", "a label"), ("as_is", "the images")):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is a part of {whole} in [0, 1), got {getattr(self, name)}")

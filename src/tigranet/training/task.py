@@ -12,6 +12,7 @@ from torchmetrics import MeanMetric
 
 from tigranet.data.deform import deform
 from tigranet.data.labelled import Labelled
+from tigranet.data.tone import tone
 from tigranet.data.transforms import jitter, rotate
 from tigranet.training.recipe import Recipe
 
@@ -68,6 +69,8 @@ class Classification(L.LightningModule):
             images = self._deformed(images)
         elif self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
+        if self.recipe.tone:
+            images = tone(images, self.recipe.tone)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
         logits, smoothing = self.module(self._part(images)), self.recipe.smoothing
         losses = F.cross_entropy(logits, self._part(labels), reduction="none", label_smoothing=smoothing)
