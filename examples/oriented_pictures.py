@@ -1,5 +1,5 @@
-"""Draw what docs/oriented.md shows: what isotropic filters lose, and product maps of a digit, turned and mirrored; and
-print how far the two stencils of the Laplacian are from isotropic.
+"""Draw what docs/oriented.md shows: what isotropic filters lose, and product maps of a digit, turned and mirrored, and
+what training images are made into; and print how far the two stencils of the Laplacian are from isotropic.
 
 python examples/oriented_pictures.py docs/images
 """
@@ -13,12 +13,15 @@ from matplotlib.figure import Figure
 
 from tigranet import GridLaplacian, TIGraNet
 from tigranet.data import load, rotate
+from tigranet.data.deform import deform
+from tigranet.data.tone import tone
 from tigranet.evaluation.confidence import logits_of
 from tigranet.evaluation.curves import relative_change
 from tigranet.graphs.grid import ISOTROPIC
 from tigranet.layers.oriented_product import oriented
 from tigranet.polynomials import chebyshev
 from tigranet.testing import blobs
+from tigranet.training import Recipe
 
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"  # told apart by all readers
 MARKS = {"aligned": (BLUE, "o"), "turned left": (ORANGE, "^"), "turned right": (GREEN, "v")}
@@ -29,6 +32,7 @@ def main(folder: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     draw_strokes().savefig(Path(folder, "oriented-strokes.png"), dpi=160)
     draw_products().savefig(Path(folder, "oriented-products.png"), dpi=160)
+    draw_training().savefig(Path(folder, "oriented-training.png"), dpi=160)
     print_stencils()
 
 
@@ -118,6 +122,25 @@ def draw_products() -> Figure:
     for place in places.flat:
         place.set(xticks=[], yticks=[])
     figure.suptitle("orange is positive, purple negative", fontsize=9, color="0.3")
+    return figure
+
+
+def draw_training(shown: int = 4) -> Figure:
+    """Three digits as they are, and as a network sees them in so many steps, by the recipe for 50 images."""
+    data, recipe = load("mnist-012").train, Recipe.for_images(50, mixed=True)
+    images = torch.stack([data.images[data.labels == digit][0] for digit in range(3)])
+    torch.manual_seed(0)
+    deformed = [deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp) for _ in range(shown)]
+    rows = {"deformed": deformed, "and in other tones": [tone(images, recipe.tone) for images in deformed]}
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    for part, (name, seen) in zip(figure.subfigures(1, 2), rows.items(), strict=True):
+        part.suptitle(name, fontsize=10)
+        for line, place in zip(range(3), part.subplots(3, 1), strict=True):
+            steps = [images[line], *(image[line] for image in seen)]
+            place.imshow(1 - torch.cat(steps, dim=-1)[0].clamp(0, 1), cmap="gray", vmin=0, vmax=1)
+            place.axvline(images.shape[-1] - 0.5, color=BLUE, linewidth=1.5)
+            place.set(xticks=[], yticks=[])
+    figure.supxlabel("left of the line, the image as it is", fontsize=9, color="0.3")
     return figure
 
 
