@@ -49,13 +49,16 @@ def test_maps_weights_and_gradients_that_lie_otherwise_in_memory():
         torch.testing.assert_close(came, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_gradients():
+def test_gradients(monkeypatch):
+    monkeypatch.setattr(held, "HELD", 1)  # an image at a time, however small
     grid = GridLaplacian(3, 4)
     weights = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     y = torch.randn(2, 3, 12, dtype=torch.float64, requires_grad=True)
     with using("fused"):
         assert gradcheck(lambda *parts: mixed(*parts, grid, 1), (weights, y))
         assert gradgradcheck(lambda *parts: mixed(*parts, grid, 1), (weights, y))
+        assert gradgradcheck(lambda weights: mixed(weights, y.detach(), grid, 1).square(), weights)
+        assert gradgradcheck(lambda y: mixed(weights.detach(), y, grid, 1).square(), y)
 
 
 def test_mixtures_that_a_cache_holds_are_made_all_at_once(monkeypatch):

@@ -136,6 +136,13 @@ def test_gradients(way):
     with using("fused"):
         assert gradcheck(lambda *parts: WAYS[way](layer, *parts), parts)
         assert gradgradcheck(lambda *parts: WAYS[way](layer, *parts), parts)
+        for alone in {"alone": [0], "rectified": [0, 1], "rooted": [0, 2]}[way]:  # the others are frozen
+            still = [part.detach() for part in parts]
+            still[alone].requires_grad_()
+            found = WAYS[way](layer, *still).square().sum()
+            (first,) = torch.autograd.grad(found, still[alone], create_graph=True)
+            (second,) = torch.autograd.grad(first.square().sum(), still[alone])
+            assert second.abs().sum() > 0
 
 
 def test_where_there_is_none_or_a_plain_one_is_asked_for():

@@ -67,8 +67,9 @@ def test_gradcheck(laplacian):
 @pytest.mark.parametrize("batch", [0, 1, 5])
 def test_one_layer_runs_on_every_graph(laplacian, batch):
     layer = GradientProduct(2, 3)
-    for mode in (layer, layer.eval()):
-        assert mode(torch.rand(batch, 2, laplacian.num_nodes), laplacian).shape == (batch, 5, laplacian.num_nodes)
+    for training in (True, False):
+        answer = layer.train(training)(torch.rand(batch, 2, laplacian.num_nodes), laplacian)
+        assert answer.shape == (batch, 5, laplacian.num_nodes)
 
 
 def test_repr():

@@ -96,8 +96,8 @@ def test_every_parameter_moves():
 @pytest.mark.parametrize("batch", [0, 1, 5])
 def test_one_layer_runs_on_every_graph(laplacian, batch):
     conv, y = MixedConv(2, 3, 4), torch.rand(batch, 2, laplacian.num_nodes)
-    for layer in (conv, conv.eval()):
-        assert layer(y, laplacian).shape == (batch, 3, laplacian.num_nodes)
+    for training in (True, False):
+        assert conv.train(training)(y, laplacian).shape == (batch, 3, laplacian.num_nodes)
 
 
 def test_in_evaluation_each_image_is_alone():

@@ -118,8 +118,8 @@ def test_every_parameter_moves(kind):
 def test_it_runs_at_every_size(kind, size, batch):
     for boundary in ("free", "torus"):
         grid, layer = GridLaplacian(*size, boundary=boundary), kind(2, 3)
-        for mode in (layer, layer.eval()):
-            answer = mode(torch.rand(batch, 2, grid.num_nodes), grid)
+        for training in (True, False):
+            answer = layer.train(training)(torch.rand(batch, 2, grid.num_nodes), grid)
             assert answer.shape == (batch, layer.out_maps, grid.num_nodes)
             assert torch.isfinite(answer).all()
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, flat, grid_of
-from tigranet.kernels.operator import operator
+from tigranet.kernels.operator import by_plain, operator
 from tigranet.kernels.threads import share
 
 _plain: Callable[..., Tensor]
@@ -116,10 +116,7 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     wanted = ctx.needs_input_grad[:3]
     if torch.is_grad_enabled():  # a second derivative may be asked for: only the plain version has one
         layer = SimpleNamespace(alpha=alpha, beta=beta, in_maps=len(beta), degree=alpha.shape[1] - 1)
-        again = _plain(layer, y, grid_of(*ctx.grid), omega)
-        inputs = [tensor for tensor, want in zip((y, alpha, beta), wanted, strict=True) if want]
-        found = iter(torch.autograd.grad(again, inputs, g, create_graph=True))
-        gradients = tuple(next(found) if want else None for want in wanted)
+        gradients = by_plain(lambda: _plain(layer, y, grid_of(*ctx.grid), omega), (y, alpha, beta), wanted, g)
     else:
         computed = convolution_backward(g, y, alpha, beta, omega, wanted[0], *ctx.grid)
         gradients = tuple(gradient if want else None for gradient, want in zip(computed, wanted, strict=True))

@@ -10,7 +10,7 @@ from torch import Tensor
 from tigranet.kernels.chebyshev import orders_into, sum_into
 from tigranet.kernels.choice import choose, misfit
 from tigranet.kernels.layout import describe, grid_of
-from tigranet.kernels.operator import operator
+from tigranet.kernels.operator import by_plain, operator
 
 HELD = 2 * 1024 * 1024
 """Bytes of mixtures made before they are read, about."""
@@ -102,8 +102,8 @@ def _backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     weights, y = ctx.saved_tensors
     if torch.is_grad_enabled():  # a second derivative may be asked for
         degree, *grid = ctx.rest
-        again = _plain(weights, y, grid_of(*grid), degree)
-        found = torch.autograd.grad(again, (weights, y), g, create_graph=True)
+        inputs, wanted = (weights, y), ctx.needs_input_grad[:2]
+        found = by_plain(lambda: _plain(weights, y, grid_of(*grid), degree), inputs, wanted, g)
     else:
         found = mixed_backward(g, weights, y, *ctx.rest)
     return (*found, *(None for _ in ctx.rest))

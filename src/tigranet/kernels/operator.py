@@ -1,6 +1,6 @@
 """An operator of PyTorch's with a way past its dispatcher."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -52,6 +52,16 @@ class Operator:
                 return self.seen(*args)  # which says that it has no gradient, if one is asked for
             return self.direct.apply(*args)
         return self.on[args[0].device.type](*args)
+
+
+def by_plain(
+    plain: Callable[[], Tensor], inputs: Sequence[Tensor | None], wanted: Sequence[bool], g: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradients by those of the ``inputs`` of ``plain`` that are ``wanted``, with gradients of their own: what a
+    ``backward`` answers when a second derivative may be asked for. Fused versions have none."""
+    by = [tensor for tensor, want in zip(inputs, wanted, strict=True) if want and tensor is not None]
+    found = iter(torch.autograd.grad(plain(), by, g, create_graph=True) if by else ())
+    return tuple(next(found) if want and x is not None else None for x, want in zip(inputs, wanted, strict=True))
 
 
 def operator(name: str, device: str = "cpu") -> Callable[[Callable[..., Any]], Operator]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tigranet.kernels.choice import asked, misfit
-from tigranet.kernels.operator import operator
+from tigranet.kernels.operator import by_plain, operator
 from tigranet.kernels.threads import share
 
 
@@ -113,9 +113,8 @@ def _backward(ctx: Any, g: Tensor, *_: Any) -> tuple[Any, ...]:
     g_behind = None if ctx.before is None else g[:, : ctx.before]
     g = g[:, ctx.before or 0 :]
     if torch.is_grad_enabled():  # a second derivative may be asked for: by PyTorch's own operations
-        inputs = [z] if bias is None else [z, bias]
-        found = torch.autograd.grad(plainly(z, bias, *ctx.rest), inputs, g, create_graph=True)
-        return (*found, *(None for _ in range(2 - len(found))), g_behind, None, None)
+        found = by_plain(lambda: plainly(z, bias, *ctx.rest), (z, bias), ctx.needs_input_grad[:2], g)
+        return (*found, g_behind, None, None)
     g_z, g_bias = standardise_backward(g, z, mean, variance, bias, *ctx.rest)
     return g_z, None if bias is None else g_bias, g_behind, None, None
 

@@ -1,6 +1,6 @@
 """Products of learned mixtures of maps: what the layers of products have in common."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,7 +11,7 @@ from tigranet.layers.mixed_conv import mix
 from tigranet.layers.standardise import Standardise
 
 
-class Products(nn.Module):
+class Products(nn.Module, ABC):
     r"""Two learned mixtures of the maps, :math:`f_p = \sum_k A_{p,k} y_k` and :math:`g_p = \sum_k B_{p,k} y_k` for
     p = 1 .. ``pairs``; some products of the two, which a layer of this kind says; each standardised over the batch and
     its nodes, to x; where it is large, its root taken,

@@ -40,6 +40,8 @@ class Standardise(nn.Module):
         self.register_buffer("batches", torch.tensor(0))
 
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
+        if phi.ndim not in (2, 3) or phi.shape[1] != self.num_statistics:
+            raise ValueError(f"{self!r} reads (batch, {self.num_statistics}) or maps, got shape {tuple(phi.shape)}")
         if phi.ndim == 3:
             return self._maps(phi, lambda x: x)
         mean, variance = self.mean, self.variance
