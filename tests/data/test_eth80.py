@@ -45,7 +45,17 @@ def test_nothing_there_and_nothing_whole(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no ETH-80 in .*: put eth80\.npz there, or the folder"):
         load_eth80(tmp_path)
     (tmp_path / "eth80.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"is no whole eth80\.npz"):
+    with pytest.raises(ValueError, match=r"eth80\.npz' cannot be read as NumPy's"):
+        load_eth80(tmp_path)
+
+
+@pytest.mark.parametrize("images", [np.zeros((100, 50, 50, 3), np.uint8), np.zeros((3280, 2, 2, 3), np.float32)])
+def test_images_of_another_number_size_or_type_are_refused(tmp_path, images):
+    labels, numbers = np.repeat(np.arange(8), 410), np.tile(np.repeat(np.arange(10), 41), 8)
+    np.savez(tmp_path / "eth80.npz", images=images, label=labels, object_id=numbers)
+    with pytest.raises(
+        ValueError, match=r"bytes of shape \(3280, 50, 50, 3\) for as many labels; .* has (uint8|float32) of"
+    ):
         load_eth80(tmp_path)
 
 

@@ -37,7 +37,16 @@ def test_no_files_and_files_cut_short(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no NEU steel defects in .*: put neu_steel64\.npz there, or the fold"):
         load_neu_steel(tmp_path)
     (tmp_path / "neu_steel64.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"is no whole neu_steel64\.npz"):
+    with pytest.raises(ValueError, match=r"neu_steel64\.npz' cannot be read as NumPy's"):
+        load_neu_steel(tmp_path)
+
+
+@pytest.mark.parametrize("images", [np.zeros((1800, 8, 8), np.uint8), np.zeros((1800, 64, 64))])
+def test_images_of_another_size_or_type_are_refused(tmp_path, images):
+    np.savez(tmp_path / "neu_steel64.npz", images=images, label=np.repeat(np.arange(6), 300))
+    with pytest.raises(
+        ValueError, match=r"bytes of shape \(1800, 64, 64\) for as many labels; .* has (uint8|float64) of"
+    ):
         load_neu_steel(tmp_path)
 
 

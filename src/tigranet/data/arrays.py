@@ -1,6 +1,5 @@
 """Images and labels in one .npz file, as NumPy saves them."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from tigranet.data.framed import LARGEST_SIDE, framed
 from tigranet.data.image_file import LUMINANCE
+from tigranet.data.npz import read_npz
 
 IMAGES = ("images", "image", "x", "data", "arr_0")
 LABELS = ("labels", "label", "y", "targets", "arr_1")
@@ -33,11 +33,7 @@ def read_arrays(file: Path, size: int | None = None, color: bool = False, group:
     """Arrays ``images`` (n, H, W) or (n, H, W, C) and ``labels``, by these names or others in use (``x``, ``y``), or
     the same for each part (``x_train``, ``train_images``, ...). ``class_names`` is optional; ``group`` names the array
     with the group of each image. Whole numbers are divided by the largest of their type."""
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {name.lower(): stored[name] for name in stored}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"'{file}' cannot be read as NumPy's .npz: {error}") from None
+    arrays = {name.lower(): array for name, array in read_npz(file).items()}
     parts = {"": _pair(file, arrays)} if any(name in arrays for name in IMAGES) else {}
     for part, affixes in AFFIXES.items():
         for affix in affixes:

@@ -27,7 +27,7 @@ def deform(
     with a step t of at most ``reach`` pixels along each axis; a symmetric matrix S, which enlarges or shrinks the
     image by at most ``zoom`` of its size and draws it out along a random axis, and together across it, by at most
     ``stretch``; and a sum :math:`\varphi` of slow waves, which moves pixels by ``warp`` of the image's size (the root
-    of the mean square, along each axis) and none across the border.
+    of the mean square, over both axes) and none across the border.
 
     The derivative of a gradient is symmetric, so at no pixel is the image turned, not even a little: what a network
     that was trained so knows of turned images it knows by itself. Beyond the border its nearest pixel goes on.

@@ -40,6 +40,11 @@ def load_eth80(folder: Path) -> Eth80:
             "(eth80-cropped256 or the like); TIGRANET_DATA names another folder"
         )
     eth80 = _read_npz(files[0]) if files[0].suffix == ".npz" else _read_png(files)
+    if eth80.images.dtype != np.uint8 or eth80.images.shape != (len(eth80.labels), SIZE, SIZE, 3):
+        raise ValueError(
+            f"ETH-80 has bytes of shape {(len(eth80.labels), SIZE, SIZE, 3)} for as many labels; '{files[0]}' has "
+            f"{eth80.images.dtype} of shape {eth80.images.shape}"
+        )
     if len(eth80.labels) != 3280 or np.bincount(eth80.labels).tolist() != [410] * 8 or len(set(eth80.objects)) != 80:
         raise ValueError(
             f"ETH-80 has 3280 views, 410 a class, of 80 objects; '{files[0].parent}' has {len(eth80.labels)} "
@@ -49,7 +54,7 @@ def load_eth80(folder: Path) -> Eth80:
 
 
 def _read_npz(path: Path) -> Eth80:
-    images, labels, numbers = read_npz(path, "images", "label", "object_id")
+    images, labels, numbers = read_npz(path, "images", "label", "object_id").values()
     labels = labels.astype(np.int64)
     _, objects = np.unique(labels * 1000 + numbers, return_inverse=True)
     return Eth80(images, labels, objects)

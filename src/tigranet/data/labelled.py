@@ -36,7 +36,7 @@ class Labelled(NamedTuple):
         tensor([0.7500, 0.7500, 1.5000])
         """
         weights = torch.ones(len(self.labels)) if self.weights is None else self.weights
-        of_class = torch.zeros(int(self.labels.max()) + 1).index_add(0, self.labels, weights)
+        of_class = weights.new_zeros(int(self.labels.max()) + 1).index_add(0, self.labels, weights)
         even = weights.sum() / (of_class > 0).sum() / of_class[self.labels].clamp(min=1e-30)
         return self._replace(weights=weights * even)
 

@@ -5,10 +5,11 @@ import hashlib
 import zlib
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import UInt8
+
+from tigranet.data.npz import read_npz
 
 SHA256 = "06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16"
 """Of the pixels and labels themselves, in the order of :class:`Mnist`: the same for every way to store them."""
@@ -48,7 +49,7 @@ def load_mnist(folder: Path) -> Mnist:
         )
     try:
         mnist = _read_npz(files[0]) if len(files) == 1 else Mnist(*map(_read_idx, files))
-    except (ValueError, KeyError, EOFError, OSError, BadZipFile, zlib.error) as error:
+    except (ValueError, EOFError, OSError, zlib.error) as error:
         raise ValueError(f"'{files[0]}' is no whole MNIST file: {error}; delete it and fetch it again") from None
     if checksum(mnist) != SHA256:
         raise ValueError(f"'{files[0]}' does not hold the original MNIST: delete it and fetch it again")
@@ -73,8 +74,7 @@ def _spellings(part: str) -> list[str]:
 
 
 def _read_npz(path: Path) -> Mnist:
-    with np.load(path, allow_pickle=False) as arrays:
-        return Mnist(*(arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")))
+    return Mnist(*read_npz(path, "x_train", "y_train", "x_test", "y_test").values())
 
 
 def _read_idx(path: Path) -> np.ndarray:

@@ -39,6 +39,11 @@ def load_neu_steel(folder: Path) -> NeuSteel:
             "files (NEU-CLS or the like); TIGRANET_DATA names another folder"
         )
     steel = _read_npz(files[0]) if files[0].suffix == ".npz" else _read_images(files)
+    if steel.images.dtype != np.uint8 or steel.images.shape != (len(steel.labels), SIZE, SIZE):
+        raise ValueError(
+            f"the defects are bytes of shape {(len(steel.labels), SIZE, SIZE)} for as many labels; '{files[0]}' has "
+            f"{steel.images.dtype} of shape {steel.images.shape}"
+        )
     if np.bincount(steel.labels, minlength=6).tolist() != [300] * 6:
         raise ValueError(
             f"there are 300 images of each of the 6 defects; '{files[0].parent}' has "
@@ -48,7 +53,7 @@ def load_neu_steel(folder: Path) -> NeuSteel:
 
 
 def _read_npz(path: Path) -> NeuSteel:
-    images, labels = read_npz(path, "images", "label")
+    images, labels = read_npz(path, "images", "label").values()
     return NeuSteel(images, labels.astype(np.int64))
 
 

@@ -11,8 +11,9 @@ def tone(images: Float[Tensor, "batch maps height width"], strength: float) -> F
     .. math:: e^{s a} \, x^{e^{s b}}, \qquad a, b \sim U[-1, 1],
 
     with ``strength`` s. The factor is the exposure, the exponent the tone curve; of a blurred edge the curve keeps more
-    or less, so that strokes become thicker or thinner too. Each pixel is changed by itself: whatever isometry is
-    applied before or after, the outcome is the same. Values below 0 are changed as their mirror images above.
+    or less, so that strokes become thicker or thinner too. Each pixel is changed by itself: whether pixels are moved
+    before or after, by a quarter turn or a whole number of them, is the same. Values below 0 are changed as their
+    mirror images above.
 
     >>> _ = torch.manual_seed(0)
     >>> tone(torch.tensor([0.0, 0.5, 1.0]).reshape(1, 1, 1, 3), 0.5).flatten()
