@@ -80,8 +80,7 @@ def epoch(preset: str, images: int = 50_000, batch: int = 250, epochs: int = 8) 
     and checkpoints; the images lie on the GPU."""
     train, validation = (Labelled(torch.rand(count, 1, 26, 26), torch.arange(count) % 9) for count in (images, 3_000))
     net = TIGraNet(preset, num_classes=9)
-    parameters = sum(parameter.numel() for parameter in net.parameters())
-    recipe = Recipe.for_images(images, parameters, net.architecture.mixed, epochs=epochs, batch_size=batch)
+    recipe = Recipe.for_network(net, images, epochs=epochs, batch_size=batch)
     with TemporaryDirectory() as folder:
         fit(net, train, validation, recipe, folder=Path(folder))
         history = list(csv.DictReader((Path(folder) / "history.csv").read_text().splitlines()))

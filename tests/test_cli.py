@@ -357,7 +357,7 @@ def test_runs_that_diverge_are_named_at_the_end(monkeypatch, capsys, tmp_path):
     command = ("reproduce", "all", "--quick", "--method", "GroupCNN", "-o", str(tmp_path))
     code, out, err = tigranet(monkeypatch, capsys, *command)
     assert code == 1
-    assert out.count("# ") == 7  # all tables are written
+    assert out.count("# ") == 4  # all tables that have such rows are written
     assert "tigranet: 9 of the runs diverged, and are in no table:\n  table2, mnist-012, seed 0: GroupCNN (C8)\n" in err
     assert "\n  few, mnist-rot-mini, seed 0: GroupCNN (C8), 50 images\n" in err
 

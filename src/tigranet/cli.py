@@ -425,11 +425,13 @@ def angles(
         data_set = _load(data, seed, data_dir, console)
     else:
         _, data_set, seed = _load_for(Path(models[0]), data, seed, data_dir, console)
-    nets = {Path(model).name: _network(model, data_set) for model in models}
-    trained = {Path(model).name for model in models if not _is_fresh(model)}
+    named = [Path(model).name for model in models]
+    named = named if len(set(named)) == len(set(models)) else models  # two folders of one name
+    nets = {name: _network(model, data_set) for name, model in zip(named, models, strict=True)}
+    trained = {name for name, model in zip(named, models, strict=True) if not _is_fresh(model)}
     asked: dict[str, nn.Module] = {**nets}
     if rivals:
-        asked |= rivals_of(nets[Path(models[0]).name], data_set, seed, epochs, console)
+        asked |= rivals_of(nets[named[0]], data_set, seed, epochs, console)
     test = data_set.test.take(list(range(min(images, len(data_set.test.labels)))))
     at = sorted({*map(float, range(0, 360, by)), 90.0, 180.0, 270.0, 360.0})
     found = {}
@@ -455,7 +457,8 @@ def angles(
         if seen.accuracy is not None:
             mean = sum(seen.accuracy[:-1]) / (len(at) - 1)  # 360 degrees are 0
             rights = [f"{value:.1f}" for value in (seen.accuracy[0], min(seen.accuracy), mean)]
-        table.add_row(name, f"{seen.mean_change(True):.1e}", f"{seen.mean_change(False):.3f}", *rights)
+        elsewhere = f"{seen.mean_change(False):.3f}" if any(angle % 90 for angle in at) else "-"
+        table.add_row(name, f"{seen.mean_change(True):.1e}", elsewhere, *rights)
     Console().print(table)
     for path in (*written, output / "angles.csv"):
         print(path)
@@ -497,7 +500,9 @@ def reproduce(
 
     console = Console(stderr=True, highlight=False)
     diverged: list[str] = []
-    for name in TABLES if table == "all" else [table]:
+    asked = {"methods": method or (), "data": data or ()}
+    some = [name for name in TABLES if of_paper.rows_of(TABLES[name], **asked)]
+    for name in (some or TABLES) if table == "all" else [table]:
         text, failed = of_paper.reproduce(
             name,
             output,
@@ -505,8 +510,7 @@ def reproduce(
             quick=quick,
             epochs=epochs,
             data_dir=data_dir,
-            methods=method or (),
-            data=data or (),
+            **asked,
             measure=not render_only,
             command=shlex.join(["tigranet", *sys.argv[1:]]),
             console=console,

@@ -25,8 +25,8 @@ class _ReadsImages(BaseEstimator):
     """Turns what scikit-learn passes around into images for a network.
 
     ``X`` is (n, H, W), (n, H, W, C) or (n, features): the pixels of ``image_shape``, if that is given, else of a square
-    image where their number is a square, else of a row. Whole numbers are divided by the largest of their type, so that
-    images are in [0, 1]; floating-point numbers are taken as they are.
+    image where their number is a square, else of a row. Whole numbers of 8 and 16 bits are divided by the largest of
+    their type, so that images are in [0, 1]; all others are taken as they are.
     """
 
     image_shape: tuple[int, ...] | None
@@ -139,9 +139,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
-        parameters = sum(parameter.numel() for parameter in net.parameters())
-        mixed = net.architecture.mixed
-        recipe = Recipe.for_images(len(images), parameters, mixed, **chosen, jitter=self.jitter, seed=seed)
+        recipe = Recipe.for_network(net, len(images), **chosen, jitter=self.jitter, seed=seed)
         data = Labelled(images, torch.from_numpy(labels.astype(np.int64)), weights)
         fit(net, data, None, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
         self.model_ = net.cpu()

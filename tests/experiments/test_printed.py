@@ -38,7 +38,8 @@ def test_every_line_of_the_table_has_as_many_cells():
 
 def test_the_drop_is_what_is_lost():
     table = replace(TABLE, columns=("moved",), also=("drop",), rows=(ROW,))
-    assert "| 88.0 | 95.1 | 2.0 | 7 | 1 |" in as_markdown(table, [run(0, 90.0)])
+    assert "| 88.0 | 95.1 | 2.0 | 7 | 1 |" in as_markdown(table, [run(0, 90.0, how="rotated")])
+    assert "| - | 95.1 | - | 7 | 1 |" in as_markdown(table, [run(0, 90.0)])  # test images that are not moved
 
 
 def test_runs_of_other_epochs_architectures_and_recipes_are_not_of_the_row():
@@ -71,5 +72,17 @@ def test_the_csv_has_a_row_a_run_and_how_it_was_made():
     assert [row["upright"] for row in rows] == ["90.0", "92.0"]
     assert [row["shifted"] for row in rows] == ["", "70.0"]
     assert rows[1]["command"] == "tigranet reproduce table4"
-    assert {"seed", "seconds", "gpu", "cpu", "torch", "epochs", "learning_rate", "drop"} <= set(rows[0])
+    assert {
+        "seed",
+        "seconds",
+        "gpu",
+        "cpu",
+        "torch",
+        "epochs",
+        "learning_rate",
+        "warp",
+        "tone",
+        "smoothing",
+        "drop",
+    } <= set(rows[0])
     assert as_csv("table4", TABLE, []) == ""

@@ -82,11 +82,14 @@ def test_a_finished_training_is_not_done_again(tmp_path, monkeypatch):
     assert all(torch.equal(first[name], again[name]) for name in first)
 
 
-@pytest.mark.parametrize("other", ["recipe", "images", "network"])
+OTHERS = {"network": {"boundary": "torus"}, "edges": {"diagonal": 0.3}, "neighbours": {"neighbours": 4}}
+
+
+@pytest.mark.parametrize("other", ["recipe", "images", *OTHERS])
 def test_another_training_is_not_resumed(tmp_path, other):
     fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path)
     recipe = Recipe(epochs=1, seed=7) if other == "recipe" else Recipe(epochs=1)
-    net = TIGraNet(SMALL, 3, boundary="torus") if other == "network" else network()
+    net = TIGraNet(SMALL, 3, **OTHERS[other]) if other in OTHERS else network()
     with pytest.raises(ValueError, match=r"is of another training \(other images, network, recipe or seed\)"):
         fit(net, data(5 if other == "images" else 0), data(1), recipe, folder=tmp_path, resume=True)
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import logging
 import signal
 from types import SimpleNamespace
 
@@ -137,6 +138,33 @@ def test_the_best_weights_are_those_of_the_lowest_validation_loss(tmp_path):
     assert [int(row["epoch"]) for row in history] == list(range(1, 13))
 
 
+class NeverANumber(Linear):
+    def forward(self, images):
+        return super().forward(images) if self.training else torch.full((len(images), 2), torch.nan)
+
+
+def test_a_validation_loss_that_is_never_a_number_has_no_best_weights():
+    with pytest.raises(Diverged, match="the validation loss was never a number: train at a lower rate"):
+        fit(NeverANumber(), easy(), easy(seed=1), Recipe(epochs=2, keep="best"))
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_process_is_left_as_it_was(before, asked):
+    log, module = logging.getLogger("lightning.pytorch"), Linear()
+    level, random = log.level, torch.get_rng_state()
+    log.setLevel(logging.ERROR)
+    torch.use_deterministic_algorithms(before)
+    try:
+        fit(module, easy(), None, Recipe(epochs=1), hardware=Hardware("cpu", deterministic=asked))
+        assert torch.are_deterministic_algorithms_enabled() == before
+        assert log.level == logging.ERROR
+        assert torch.equal(torch.get_rng_state(), random)
+    finally:
+        torch.use_deterministic_algorithms(False)
+        log.setLevel(level)
+
+
 def test_patience_ends_the_training_early(tmp_path):
     """Images and labels have nothing to do with each other: the validation loss soon rises."""
     noise = Labelled(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
@@ -174,9 +202,24 @@ def test_wrong_data_are_refused_before_training(as_a_user):
         (Labelled(images, labels[:-1]), easy(), "one label an image, got 64 training images and 63 labels"),
         (Labelled(nan, labels), easy(), "the training images hold NaN or infinity"),
         (easy(), Labelled(images[:0], labels[:0]), "there are no validation images"),
+        (
+            Labelled((255 * images).byte(), labels),
+            easy(),
+            r"training images are .* got torch.uint8: use .float\(\) / 255",
+        ),
+        (
+            Labelled(images, labels.float()),
+            easy(),
+            "training labels are whole numbers from 0 on, torch.int64, got torch.f",
+        ),
+        (easy(), Labelled(images, labels - 1), "validation labels are whole numbers from 0 on, .* from -1"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises((ValueError, TypeError), match=message):
             fit(Linear(), train, validation, recipe)
+    with pytest.raises(ValueError, match="log is one of csv, tensorboard, got 'tensorbord'"):
+        fit(Linear(), easy(), None, recipe, log="tensorbord")
+    with pytest.raises(ValueError, match="goes on from the folder of its checkpoints: give the folder"):
+        fit(Linear(), easy(), None, recipe, resume=True)
     with pytest.raises(ValueError, match="the best weights are those of the lowest validation loss: give validation"):
         fit(Linear(), easy(), None, Recipe(epochs=1, keep="best"))
 
@@ -186,19 +229,22 @@ def test_wrong_data_are_refused_before_training(as_a_user):
     [
         ({"epochs": 0}, "epochs is at least 1, got 0"),
         ({"batch_size": 0}, "batch_size is at least 1, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate is positive, got 0.0"),
+        ({"learning_rate": 0.0}, "learning_rate is positive and finite, got 0.0"),
+        ({"learning_rate": float("inf")}, "learning_rate is positive and finite, got inf"),
+        ({"epochs": 1.5}, "epochs is a whole number, got 1.5"),
         ({"jitter": 2.0}, r"jitter is a part of a pixel in \[0, 1\], got 2.0"),
         ({"zoom": 1.0}, r"zoom is a part of the image's size in \[0, 1\), got 1.0"),
         ({"stretch": -0.1}, r"stretch is a part of the image's size in \[0, 1\), got -0.1"),
         ({"warp": 2.0}, r"warp is a part of the image's size in \[0, 1\), got 2.0"),
         ({"smoothing": 1.0}, r"smoothing is a part of a label in \[0, 1\), got 1.0"),
         ({"as_is": 1.0}, r"as_is is a part of the images in \[0, 1\), got 1.0"),
-        ({"tone": -0.5}, "tone is at least 0, got -0.5"),
-        ({"tone": float("inf")}, "tone is at least 0, got inf"),
+        ({"tone": -0.5}, r"tone is a strength in \[0, 5\], got -0.5"),
+        ({"tone": float("nan")}, r"tone is a strength in \[0, 5\], got nan"),
+        ({"tone": 1e3}, r"tone is a strength in \[0, 5\], got 1000.0"),
         ({"patience": 0}, "patience is at least 1, got 0"),
     ],
 )
-def test_a_recipe_that_cannot_be_is_refused(arguments, message):
+def test_a_recipe_that_cannot_be_is_refused(arguments, message, as_a_user):
     with pytest.raises(ValueError, match=message):
         Recipe(**({"epochs": 1} | arguments))
 

@@ -7,7 +7,7 @@ from tigranet.architecture import DP, GP, MC, MP, OP, Architecture, S
 from tigranet.experiments.row import C8, TURNED, Row, TableOf
 from tigranet.notation import Layer
 from tigranet.training import Recipe
-from tigranet.training.recipe import deformations
+from tigranet.training.recipe import not_by_heart
 
 L = TypeVar("L", bound=Layer)
 FEW = (50, 100, 500, 1_000, 5_000)
@@ -25,15 +25,15 @@ def _each(kind: type[L], change: Callable[[L], tuple[Layer, ...]], of: str = "or
     return str(Architecture(tuple(layer for some in changed for layer in some)))
 
 
-def _half_the_blocks(of: str = "oriented") -> str:
-    """Without the first half of the blocks, each of which ends with its products.
+def _without_the_first_block(of: str = "oriented") -> str:
+    """A block ends with its products.
 
-    >>> _half_the_blocks("MC[8,2]-OP[4]-MC[8,2]-OP[4]-MC[9,2]-S[2]")
+    >>> _without_the_first_block("MC[8,2]-OP[4]-MC[8,2]-OP[4]-MC[9,2]-S[2]")
     'MC[8,2]-OP[4]-MC[9,2]-S[2]'
     """
     layers = Architecture.parse(of).layers
-    ends = [number for number, layer in enumerate(layers, start=1) if isinstance(layer, OP)]
-    return str(Architecture(layers[ends[len(ends) // 2 - 1] :]))
+    end = next(number for number, layer in enumerate(layers, start=1) if isinstance(layer, OP))
+    return str(Architecture(layers[end:]))
 
 
 def _ablation(data: str) -> tuple[Row, ...]:
@@ -48,7 +48,7 @@ def _ablation(data: str) -> tuple[Row, ...]:
         row("GP in place of OP", _each(OP, lambda op: (GP(op.pairs),))),
         row("MP in place of OP", _each(OP, lambda op: (MP(op.pairs),))),
         row("degree 2", _each(MC, lambda mc: (MC(mc.maps, 2),))),
-        row("half the blocks", _half_the_blocks()),
+        row("two blocks", _without_the_first_block()),
         row(
             "half the maps",
             _each(OP, lambda op: (OP(op.pairs // 2),), _each(MC, lambda mc: (MC(mc.maps // 2, mc.degree),))),
@@ -68,8 +68,8 @@ def _ablation(data: str) -> tuple[Row, ...]:
 
 
 def _few(data: str, images: int) -> tuple[Row, ...]:
-    """Each method, trained on so many images, all in as many steps and with images deformed alike."""
-    alike = deformations(images) | {"epochs": Recipe.for_images(images).epochs}
+    """Each method, trained on so many images, all in as many steps, with images deformed and labels smoothed alike."""
+    alike = not_by_heart(images) | {"epochs": Recipe.for_images(images).epochs}
 
     def row(method: str, architecture: str, note: str = "", recipe: dict[str, Any] | None = None) -> Row:
         return Row(method, data, architecture, note=note, images=images, recipe=alike | (recipe or {}))
@@ -120,4 +120,5 @@ BEYOND = {
         also=("test", "moved", "nearest", "drop"),
     ),
 }
-"""Training images are turned only where a row says so; deformed they are all, as is usual for oriented networks."""
+"""Training images are turned only where a row says so; deformed they are but where a row says not, as is usual for
+oriented networks."""

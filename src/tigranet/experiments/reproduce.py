@@ -16,7 +16,7 @@ from tigranet.data import DataSet, load
 from tigranet.data.split import even
 from tigranet.experiments.printed import MINI, as_csv, as_markdown, of_row
 from tigranet.experiments.records import Record, add_record, records
-from tigranet.experiments.row import Row
+from tigranet.experiments.row import Row, TableOf
 from tigranet.experiments.runner import train_and_measure
 from tigranet.experiments.tables import TABLES
 from tigranet.files import whole_file
@@ -76,10 +76,12 @@ def reproduce(
     if unknown := set(data) - (sets := {row.data for row in every}):
         raise ValueError(f"no row is about {' or '.join(sorted(unknown))}: there are {', '.join(sorted(sets))}")
     chosen = tuple(seeds) if seeds is not None else (0,) if quick else tuple(range(table.seeds))
+    if not (rows := rows_of(table, methods, data)):
+        asked = " and ".join(", ".join(given) for given in (methods, data) if given)
+        about = dict.fromkeys(row.data for row in table.rows)
+        raise ValueError(f"{name} has no row of {asked}: its data sets are {', '.join(about)}")
     results.mkdir(parents=True, exist_ok=True)
     kept = kept_in(results, name, quick)
-    rows = [row for row in table.rows if not methods or _names(row) & set(methods)]
-    rows = [row for row in rows if not data or row.data in data]
     diverged = []
     for seed in chosen if measure else ():
         for row in rows:
@@ -107,6 +109,12 @@ def reproduce(
     return text, diverged
 
 
+def rows_of(table: TableOf, methods: Sequence[str] = (), data: Sequence[str] = ()) -> list[Row]:
+    """Those of the methods and data sets asked for; all that there are where none is."""
+    rows = [row for row in table.rows if not methods or _names(row) & set(methods)]
+    return [row for row in rows if not data or row.data in data]
+
+
 def _names(row: Row) -> set[str]:
     """What it may be called by."""
     return {row.method, row.kind, row.name}
@@ -123,9 +131,7 @@ def _measure(
     torch.manual_seed(seed)
     module = build(row, data)
     chosen: dict[str, Any] = row.recipe | {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
-    parameters = sum(parameter.numel() for parameter in module.parameters())
-    mixed = isinstance(module, TIGraNet) and module.architecture.mixed
-    recipe = Recipe.for_images(len(data.train.labels), parameters, mixed, **chosen)
+    recipe = Recipe.for_network(module, len(data.train.labels), **chosen)
     boundary = row.options.get("boundary", "free") if row.method == "TIGraNet" else "-"
     measured = train_and_measure(module, row.architecture, data, recipe, console, boundary=boundary)
     about = {"row": row.name, "options": row.options, "without": row.without, "seed": seed, "epochs given": epochs}

@@ -25,8 +25,7 @@ def rivals_of(
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             rival = kind(size, len(data.class_names), (height, width), in_maps)
-        parameters = sum(parameter.numel() for parameter in rival.parameters())
-        recipe = Recipe.for_images(len(data.train.labels), parameters, seed=seed)
+        recipe = Recipe.for_network(rival, len(data.train.labels), seed=seed)
         recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
         if console:
             console.print(f"training {kind.__name__}, {rival.architecture}: {recipe}")

@@ -67,7 +67,7 @@ def recipe_for(data: DataSet, architecture: Architecture, **chosen: Any) -> Reci
     """The usual recipe for so many images and a network of that size, but for what is ``chosen``."""
     with torch.device("meta"):
         network = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1])
-    return Recipe.for_images(len(data.train.labels), _parameters(network), architecture.mixed, **chosen)
+    return Recipe.for_network(network, len(data.train.labels), **chosen)
 
 
 def run(

@@ -64,7 +64,7 @@ class Checkpoints(Checkpoint):
 
 def about(module: nn.Module, train: Labelled, validation: Labelled | None, recipe: Recipe) -> str:
     """What a training is of, in brief: two that differ in it do not end with the same weights."""
-    digest = hashlib.sha256(f"{module} {asdict(recipe)}".encode())
+    digest = hashlib.sha256(f"{module} {getattr(module, 'config', {})} {asdict(recipe)}".encode())
     for tensor in (*train, *(validation or ())):
         if tensor is not None:
             digest.update(tensor.contiguous().cpu().numpy())

@@ -1,11 +1,10 @@
 """The one ``fit`` for every network."""
 
-import logging
 import tempfile
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import lightning as L
 import torch
@@ -17,10 +16,10 @@ from torch import nn
 from tigranet.data.labelled import Labelled
 from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
 from tigranet.training.graphed import GraphedClassification
-from tigranet.training.hardware import Hardware
+from tigranet.training.hardware import Hardware, left_as_it_was
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
-from tigranet.training.task import Classification
+from tigranet.training.task import Classification, Diverged
 
 Log = Literal["csv", "tensorboard"]
 
@@ -40,11 +39,15 @@ def fit(
     """Train ``module`` in place by ``recipe``, on ``hardware``; leave it there, in evaluation mode.
 
     Progress is drawn on ``console``, if one is given. The same recipe on the same machine gives the same weights,
-    and the caller's random numbers are left as they were. Checkpoints and a table of losses go to ``folder``, if one
-    is given, TensorBoard's files too if ``log`` says so. With ``resume``, a training that was broken off there goes on
-    from its last checkpoint and ends with the weights it would have ended with.
+    and the caller's process is left as it was, random numbers and all. Checkpoints and a table of losses go to
+    ``folder``, if one is given, TensorBoard's files too if ``log`` says so. With ``resume``, a training that was broken
+    off there goes on from its last checkpoint and ends with the weights it would have ended with.
     """
     hardware = hardware or Hardware()
+    if log not in get_args(Log):
+        raise ValueError(f"log is one of {', '.join(get_args(Log))}, got {log!r}")
+    if resume and folder is None:
+        raise ValueError("a training goes on from the folder of its checkpoints: give the folder")
     best = recipe.keep == "best" or recipe.patience is not None
     _check("training", train)
     if validation is not None:
@@ -53,11 +56,9 @@ def fit(
         raise ValueError("the best weights are those of the lowest validation loss: give validation images")
     if recipe.balanced:
         train = train.balanced()
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # no tips and no list of devices
-    logging.getLogger("lightning.fabric").setLevel(logging.WARNING)
     with (
         warnings.catch_warnings(),
-        torch.random.fork_rng(),
+        left_as_it_was(),
         nullcontext(folder) if folder else tempfile.TemporaryDirectory() as kept,
     ):
         warnings.filterwarnings("ignore", ".*have no `val_dataloader`.*")  # as was asked for
@@ -98,6 +99,8 @@ def fit(
                 raise KeyboardInterrupt from None
             raise
         if best:
+            if not (where / BEST).exists():
+                raise Diverged("the validation loss was never a number: train at a lower rate")
             task.load_state_dict(torch.load(where / BEST, map_location="cpu", weights_only=True)["state_dict"])
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()
@@ -110,5 +113,10 @@ def _check(name: str, data: Labelled) -> None:
         raise ValueError(f"one label an image, got {len(data.images)} {name} images and {len(data.labels)} labels")
     if not len(data.images):
         raise ValueError(f"there are no {name} images")
+    if not data.images.is_floating_point():
+        raise TypeError(f"{name} images are floating point in [0, 1], got {data.images.dtype}: use .float() / 255")
+    if data.labels.dtype != torch.int64 or data.labels.min() < 0:
+        came = f"{data.labels.dtype} from {data.labels.min().item()}"
+        raise ValueError(f"{name} labels are whole numbers from 0 on, torch.int64, got {came}")
     if not all(torch.isfinite(images).all() for images in data.images.split(1024)):
         raise ValueError(f"the {name} images hold NaN or infinity")

@@ -1,5 +1,6 @@
 """Where a network is trained, as a value."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class Hardware:
 
     @contextmanager
     def matrix_products(self, device: torch.device) -> Iterator[None]:
-        """Within, PyTorch multiplies matrices on ``device`` as ``precision`` says."""
+        """Within, PyTorch multiplies matrices on ``device`` as ``precision`` says; after it, as before."""
         usual = torch.get_float32_matmul_precision()
         if self.precision == "tf32" and device.type == "cuda":
             torch.set_float32_matmul_precision("high")
@@ -61,6 +62,23 @@ class Hardware:
             "precision": PLUGINS[self.precision],
             "deterministic": self.deterministic,
         }
+
+
+@contextmanager
+def left_as_it_was() -> Iterator[None]:
+    """What Lightning changes in the process is after it as it was before: random numbers, whether operations are
+    deterministic, and how much Lightning says (within, no tips and no list of devices)."""
+    mode = torch.get_deterministic_debug_mode()
+    loggers = {logger: logger.level for logger in map(logging.getLogger, ("lightning.pytorch", "lightning.fabric"))}
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+        for logger, level in loggers.items():
+            logger.setLevel(level)
 
 
 def is_first_process() -> bool:

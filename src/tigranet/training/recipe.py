@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from torch import nn
+
 Schedule = Literal["one-cycle", "cosine"]
 Keep = Literal["last", "best"]
 
@@ -17,10 +19,14 @@ VERY_FEW = 200
 """Training images; with so few of them, in how many shades they come is left to chance."""
 
 
-def deformations(count: int) -> dict[str, float]:
-    """What is done to ``count`` training images: the fewer, the more.
+BRIGHTEST = 5.0
+"""The largest strength of tones: by then an image is 150 times as light, or black."""
 
-    >>> deformations(50)["tone"], "tone" in deformations(500)
+
+def not_by_heart(count: int) -> dict[str, float]:
+    """What is done to ``count`` training images and their labels: the fewer, the more.
+
+    >>> not_by_heart(50)["tone"], "tone" in not_by_heart(500)
     (0.5, False)
     """
     return DEFORMED | ({"warp": 0.05, "tone": 0.5} if count <= VERY_FEW else {})
@@ -47,7 +53,7 @@ class Recipe:
     tone: float = 0.0
     """It is made lighter or darker, along a random curve of about this strength; 0 for none. See :func:`tone`."""
     as_is: float = 0.0
-    """The part of the images of a batch in which nothing is moved: what is deformed is interpolated, and blurred."""
+    """Where images are deformed, the part of a batch in which nothing is moved: what is moved is blurred a little."""
     smoothing: float = 0.0
     """The part of a label that is spread over all classes, so that no answer is asked to be certain."""
     turned: bool = False
@@ -64,11 +70,11 @@ class Recipe:
     def for_images(cls, count: int, parameters: int = 0, mixed: bool = False, **chosen: Any) -> "Recipe":
         """What to do with ``count`` training images and a network of ``parameters``, but for what is ``chosen``.
 
-        Up to 1,000 images: 1,200 steps, however few there are; a third of that costs 2 to 7 points. Larger networks
-        learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on which).
-        Above 1,000 images it is epochs that count, as the paper's experiments were run with. Networks of ``mixed``
+        Up to 1,000 images: 1,200 steps, however few there are; with 1,000 a third of that costs 2 to 11 points. Larger
+        networks learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on
+        which). Above 1,000 images it is epochs that count, 60 or 20. Networks of ``mixed``
         convolutions, the oriented ones, learn in fewer steps, at the lower rate, and better from images that are
-        deformed, none turned; they would learn them by heart. See :func:`deformations`.
+        deformed, none turned; they would learn them by heart. See :func:`not_by_heart`.
         """
         batch_size = 50 if count <= 10_000 else 250
         steps = 400 if mixed else 1_200
@@ -76,25 +82,33 @@ class Recipe:
         epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else many
         rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
         usual: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": rate}
-        return cls(**(usual | (deformations(count) if mixed else {}) | chosen))
+        return cls(**(usual | (not_by_heart(count) if mixed else {}) | chosen))
+
+    @classmethod
+    def for_network(cls, module: nn.Module, count: int, **chosen: Any) -> "Recipe":
+        """The same for a network as it is."""
+        mixed = getattr(getattr(module, "architecture", None), "mixed", False)
+        return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **chosen)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is at least 1, got {value}")
+            if value is not None and value != int(value):
+                raise ValueError(f"{name} is a whole number, got {value}")
         for name, values in (("schedule", get_args(Schedule)), ("keep", get_args(Keep))):
             if getattr(self, name) not in values:
                 raise ValueError(f"{name} is '{values[0]}' or '{values[1]}', got {getattr(self, name)!r}")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate is positive, got {self.learning_rate}")
+        if not 0 < self.learning_rate < math.inf:
+            raise ValueError(f"learning_rate is positive and finite, got {self.learning_rate}")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
         for name in ("zoom", "stretch", "warp"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is a part of the image's size in [0, 1), got {getattr(self, name)}")
-        if not 0 <= self.tone < math.inf:
-            raise ValueError(f"tone is at least 0, got {self.tone}")
+        if not 0 <= self.tone <= BRIGHTEST:
+            raise ValueError(f"tone is a strength in [0, {BRIGHTEST:g}], got {self.tone}")
         for name, whole in (("smoothing", "a label"), ("as_is", "the images")):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is a part of {whole} in [0, 1), got {getattr(self, name)}")

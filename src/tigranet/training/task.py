@@ -37,7 +37,8 @@ class Classification(L.LightningModule):
         self.images, self.held_out = train, validation
         self.batches: tuple[Tensor, ...] = ()
         self.total = torch.zeros(())
-        self.validation_loss, self.validation_accuracy = MeanMetric(), MeanMetric()
+        self.validation_loss = MeanMetric(nan_strategy=math.inf)  # which is never the lowest
+        self.validation_accuracy = MeanMetric()
 
     def numbers(self) -> tuple[range, range | None]:
         """Those of the batches to train with and, if there are any, to validate with."""
