@@ -30,10 +30,10 @@ TURNED: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
 """Trained on turned images: dashed and hollow, in the colour of the network that was not."""
 
 
-TICKS = (0, 20, 40, 50, 60, 70, 80, 85, 90, 95, 97, 98, 99, 99.5, 99.8, 99.9)
+TICKS = (0.0, 20.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.8, 99.9)
 """Per cent."""
-MARGIN = 0.3
-"""Above the best and below the worst, as the logarithm of what is wrong."""
+MARGIN = 0.1
+"""Above the best and below the worst, at least, as the logarithm of what is wrong."""
 ALL_RIGHT = 99.95
 """Per cent, or more; the logarithm of nothing wrong at all is not drawn."""
 
@@ -88,8 +88,11 @@ def draw_by_images(axes: Axes, lines: Sequence[Curve]) -> None:
         axes.fill_between(line.at, low, high, color=line.style["color"], alpha=0.15, linewidth=0, zorder=2)
     counts = sorted({count for line in lines for count in line.at})
     axes.set_yscale("function", functions=(_height, _accuracy))
-    lowest, highest = (limit(seen.mean for line in lines for seen in line.seen) for limit in (min, max))
-    axes.set_ylim(_accuracy(_height(lowest) - MARGIN), _accuracy(_height(highest) + MARGIN))
+    seen = [_height(seen.mean) for line in lines for seen in line.seen]
+    below = [tick for tick in TICKS if _height(tick) <= min(seen) - MARGIN]
+    above = [tick for tick in TICKS if _height(tick) >= max(seen) + MARGIN]
+    low, high = _accuracy(min(seen) - MARGIN), _accuracy(max(seen) + MARGIN)
+    axes.set_ylim(max(below, default=low), min(above, default=high))  # a tick each, where there is one
     axes.set(xscale="log", xlabel="training images", ylabel="rotated test images, accuracy in %")
     axes.set_title("mean over the seeds, and one standard deviation to each side", fontsize=9, color="0.35", loc="left")
     axes.xaxis.set_major_locator(FixedLocator(counts))
