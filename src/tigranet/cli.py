@@ -1,5 +1,6 @@
 """The ``tigranet`` command: parses, calls, prints."""
 
+import hashlib
 import io
 import json
 import os
@@ -72,12 +73,17 @@ Group = Annotated[
 TrainImages = Annotated[
     int | None, typer.Option(help="Draw so many images to train, test on all others.", rich_help_panel=OWN)
 ]
-SplitSeed = Annotated[int | None, typer.Option(help="Draws how images are moved.", show_default="that of the training")]
+LARGEST_SEED = 2**63 - 1
+SplitSeed = Annotated[
+    int | None,
+    typer.Option(min=0, max=LARGEST_SEED, help="Draws how images are moved.", show_default="that of the training"),
+]
 Rivals = Annotated[
     bool, typer.Option("--rivals", help="Train the paper's ConvNet and STN, and draw their answers as well.")
 ]
 RivalEpochs = Annotated[
-    int | None, typer.Option("--epochs", help="Passes of the two over the training images.", show_default="as usual")
+    int | None,
+    typer.Option("--epochs", min=1, help="Passes of the two over the training images.", show_default="as usual"),
 ]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this file, as Parquet.")]
@@ -104,13 +110,18 @@ def train(
         ),
     ] = None,
     boundary: Annotated[Boundary, typer.Option(help="free is the paper's grid; torus makes shifts exact.")] = "free",
-    seed: Annotated[int, typer.Option(help="Draws the images, the starting weights, the batches, the angles.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=LARGEST_SEED, help="Draws the images, the starting weights, the batches, the angles."),
+    ] = 0,
     data_dir: DataDir = None,
     as_json: Json = False,
     debug: Debug = False,
     size: Annotated[
         int | None,
-        typer.Option(min=2, help="Bring images to this size.", show_default="theirs, at most 64", rich_help_panel=OWN),
+        typer.Option(
+            min=2, max=2048, help="Bring images to this size.", show_default="theirs, at most 64", rich_help_panel=OWN
+        ),
     ] = None,
     color: Annotated[
         bool, typer.Option("--color", help="Use all channels, not their grey.", rich_help_panel=OWN)
@@ -184,13 +195,18 @@ def train(
     try:
         module, measured = run(data_set, layers, recipe, boundary, console, **how)
     except KeyboardInterrupt:
-        console.print("stopped: the same command with --resume goes on from the last checkpoint")
+        begun = (output / "checkpoints" / "last.ckpt").exists()
+        console.print(
+            "stopped: the same command with --resume goes on from the last checkpoint"
+            if begun
+            else "stopped before the first checkpoint: nothing is kept"
+        )
         raise typer.Exit(130) from None
     if not is_first_process():
         return
     command = shlex.join(["tigranet", *sys.argv[1:]])
     module.save_pretrained(output, model_card_kwargs={"about": card(measured, images, command)})
-    drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images}
+    drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images, "tested": _tested(data_set)}
     found = measured.to_json() | drawn_by | {"command": command}
     with whole_file(output / TRAINING) as file:
         json.dump(found, file, indent=2)
@@ -214,8 +230,9 @@ def train(
         table.add_row(*row[: len(table.columns)])
     print(f"{measured.architecture}, {measured.parameters:,} parameters, trained in {measured.seconds:.0f} s")
     Console().print(table)
-    if measured.moved.draws > 1:
-        print(f"{measured.how}: mean ± standard deviation of {measured.moved.draws} random draws")
+    count = len(data_set.test.labels)
+    draws = f"; {measured.how}: mean ± standard deviation of {measured.moved.draws} random draws"
+    print(f"{count} test image{'s' * (count != 1)}{draws if measured.moved.draws > 1 else ''}")
     print(f"saved to {output}" + (f", with a picture: {picture}" if picture else ""))
 
 
@@ -230,7 +247,7 @@ def evaluate(
 ) -> None:
     """The accuracy on test images: upright, rotated and shifted, and what is lost.
 
-    Images are drawn to test as they were for training, so none was seen in it.
+    Images are drawn to test as they were for training, so none was seen in it, if the data are what they were then.
     """
     from tigranet.evaluation import measure
 
@@ -475,14 +492,17 @@ def reproduce(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the results.")] = Path("results"),
     quick: Annotated[bool, typer.Option("--quick", help="One seed, and the small sets for MNIST.")] = False,
-    seed: Annotated[list[int] | None, typer.Option(help="Only these; may be repeated.", show_default="0 to 4")] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(min=0, max=LARGEST_SEED, help="Only these; may be repeated.", show_default="0 to 4"),
+    ] = None,
     method: Annotated[
         list[str] | None, typer.Option(help="Only this method or row; may be repeated.", show_default="all")
     ] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="Only this data set; may be repeated.", show_default="all")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Cut the training short.", show_default="as usual")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Cut the training short.", show_default="as usual")] = None,
     render_only: Annotated[
         bool, typer.Option("--render-only", help="Measure nothing; write the table of what is there.")
     ] = False,
@@ -499,9 +519,13 @@ def reproduce(
     from tigranet.experiments.tables import TABLES
 
     console = Console(stderr=True, highlight=False)
+    if not render_only:
+        _check_writable(output, "table")
     diverged: list[str] = []
     asked = {"methods": method or (), "data": data or ()}
     some = [name for name in TABLES if of_paper.rows_of(TABLES[name], **asked)]
+    if render_only:
+        some = [name for name in some if of_paper.kept_in(output, name, quick).exists()]
     for name in (some or TABLES) if table == "all" else [table]:
         text, failed = of_paper.reproduce(
             name,
@@ -651,7 +675,13 @@ def _network(model: str, data: "DataSet | None" = None) -> "TIGraNet":
     from tigranet.model import TIGraNet
 
     if not _is_fresh(model):
-        return TIGraNet.from_pretrained(model)
+        saved = TIGraNet.from_pretrained(model)
+        if data is not None and saved.in_maps != (maps := data.train.images.shape[1]):
+            raise ValueError(
+                f"'{model}' reads images of {saved.in_maps} channels, those of {data.name} have {maps}: "
+                "compare networks that were trained in colour, or all in grey"
+            )
+        return saved
     if data is None:
         return TIGraNet(model, num_classes=9)
     images = data.train.images[:256]
@@ -678,7 +708,22 @@ def _load_for(
     drawn_by = int(drawn.get("seed", 0))
     color = net.in_maps > 1
     own = (net.image_size, color, drawn.get("group"), drawn.get("train_images"))
-    return net, _load(data, drawn_by, data_dir, console, *own), drawn_by if seed is None else seed
+    data_set = _load(data, drawn_by, data_dir, console, *own)
+    same = Path(data).absolute().name == Path(drawn.get("data", "")).absolute().name
+    if same and drawn.get("tested") not in (None, _tested(data_set)):
+        console.print(
+            f"{data_set.name} is not what it was when the model was trained: "
+            "among the images to test may be some that it was trained on"
+        )
+    return net, data_set, drawn_by if seed is None else seed
+
+
+def _tested(data_set: "DataSet") -> str | None:
+    """Which files are tested, in brief: whoever adds a file draws all anew."""
+    if data_set.test_files is None:
+        return None
+    names = "\n".join("/".join(Path(file).parts[-2:]) for file in data_set.test_files)
+    return hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def _how_split(data: str, drawn: dict[str, Any]) -> str:
@@ -698,19 +743,24 @@ def _how_split(data: str, drawn: dict[str, Any]) -> str:
 def _files(paths: list[Path]) -> "Iterator[Path]":
     from tigranet.data import image_files
 
-    for path in paths:
-        yield from image_files(path) if path.is_dir() else [path]
+    if missing := [str(path) for path in paths if not path.exists()]:
+        raise FileNotFoundError(f"there is no file or folder '{', '.join(missing)}'")
+    return (file for path in paths for file in (image_files(path) if path.is_dir() else [path]))
 
 
 def _write(
     names: list[str], rows: "Iterator[dict[str, Any] | Broken]", csv: Path | None, parquet: Path | None, as_json: bool
 ) -> None:
-    """Rows as they come; at the end, the files that there are none of."""
+    """Rows as they come; at the end, the files that there are none of. Where there is no row at all that is an error,
+    and a file that was there stays."""
     from tigranet.data import Broken
     from tigranet.evaluation.table import rows_to
 
+    if sum((csv is not None, parquet is not None, as_json)) > 1:
+        raise ValueError("rows are written in one way: give one of --csv, --parquet and --json")
     console = Console(stderr=True, highlight=False)
-    broken = []
+    broken: list[Broken] = []
+    number = 0
     with rows_to(names, csv, parquet, as_json) as write, console.status("0 images") as status:
         for number, row in enumerate(rows, start=1):
             status.update(f"{number} images")
@@ -718,12 +768,15 @@ def _write(
                 broken.append(row)
             else:
                 write(row)
+        if len(broken) == number:
+            _print_broken(broken, console)
+            raise ValueError("none of the images could be used" if broken else "there are no images")
     _print_broken(broken, console)
 
 
 def _print_broken(broken: "list[Broken]", console: Console) -> None:
     if broken:
-        console.print(f"{len(broken)} files were left out:")
+        console.print(f"{len(broken)} file{'s were' if len(broken) > 1 else ' was'} left out:")
     for file in broken:
         console.print(f"  {file.path}: {file.reason}", markup=False, soft_wrap=True)
 
@@ -767,6 +820,9 @@ def main() -> None:
         warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is left out, and named
     try:
         app()
+    except KeyboardInterrupt:
+        print("tigranet: stopped", file=sys.stderr)
+        sys.exit(130)
     except Exception as error:
         if "--debug" in sys.argv:  # an option of every command, for its help; needed where no command is left
             raise

@@ -174,8 +174,9 @@ def test_patience_ends_the_training_early(tmp_path):
 
 
 def test_a_training_that_diverges_says_so():
-    with pytest.raises(Diverged, match=r"the loss became (nan|inf) in epoch 1: train at a lower rate"):
-        trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=1e37))
+    for rate in (1e9, 1e37):
+        with pytest.raises(Diverged, match=r"the loss became (nan|inf|\d.*e\+\d+) in epoch 1: train at a lower rate"):
+            trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=rate))
 
 
 @pytest.mark.parametrize("precision", ["bf16", "32", "tf32"])
@@ -185,6 +186,12 @@ def test_other_precisions_and_the_deterministic_mode_learn(precision):
     data = easy(seed=2)
     assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.9
     assert next(module.parameters()).dtype == torch.float32
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is one")
+def test_a_gpu_that_is_not_there_is_named():
+    with pytest.raises(ValueError, match="there is no GPU that PyTorch can use: leave the accelerator to 'auto'"):
+        trained(Recipe(epochs=1), hardware=Hardware("gpu"))
 
 
 def test_tensorboard_gets_the_losses(tmp_path):

@@ -43,6 +43,12 @@ def check_fits(net: TIGraNet | ConvNet, data: DataSet) -> None:
             f"the model has {net.num_classes} classes and reads {net.in_maps} channels, "
             f"{data.name} has {classes} and {maps}: it was trained on other data"
         )
+    known = net.config["class_names"] if isinstance(net, TIGraNet) else None
+    if known and tuple(known) != tuple(data.class_names):
+        raise ValueError(
+            f"the model knows the classes {', '.join(known)}, {data.name} has {', '.join(data.class_names)}: "
+            "it was trained on other data"
+        )
 
 
 def measure(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:

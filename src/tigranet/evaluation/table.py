@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tigranet.files import whole_file
+from tigranet.files import check_file, whole_file
 
 Row = dict[str, Any]
 ROW_GROUP = 4096
@@ -63,8 +63,7 @@ def _parquet(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row], None]
         if len(rows) == ROW_GROUP:
             flush()
 
-    if not path.absolute().parent.is_dir():
-        raise NotADirectoryError(f"'{path}' cannot be written: there is no folder '{path.parent}'")
+    check_file(path)
     try:
         with pq.ParquetWriter(staged, schema) as table:
             yield write

@@ -67,7 +67,7 @@ def reproduce(
     is said of how it was called.
     """
     if name not in TABLES:
-        raise ValueError(f"there is no '{name}': there are {', '.join(TABLES)}")
+        raise ValueError(f"there is no '{name}': there are {', '.join(TABLES)}, and all")
     table = TABLES[name]
     every = [row for each in TABLES.values() for row in each.rows]
     if unknown := set(methods) - {said for row in every for said in _names(row)}:
@@ -78,10 +78,12 @@ def reproduce(
     chosen = tuple(seeds) if seeds is not None else (0,) if quick else tuple(range(table.seeds))
     if not (rows := rows_of(table, methods, data)):
         asked = " and ".join(", ".join(given) for given in (methods, data) if given)
-        about = dict.fromkeys(row.data for row in table.rows)
-        raise ValueError(f"{name} has no row of {asked}: its data sets are {', '.join(about)}")
-    results.mkdir(parents=True, exist_ok=True)
+        sorts, about = (dict.fromkeys(getattr(row, of) for row in table.rows) for of in ("method", "data"))
+        raise ValueError(f"{name} has no row of {asked}: it has {', '.join(sorts)} on {', '.join(about)}")
     kept = kept_in(results, name, quick)
+    if not measure and not kept.exists():
+        raise FileNotFoundError(f"nothing of {name} was measured in '{results}': there is no '{kept.name}'")
+    results.mkdir(parents=True, exist_ok=True)
     diverged = []
     for seed in chosen if measure else ():
         for row in rows:

@@ -53,7 +53,9 @@ def fit(
     if validation is not None:
         _check("validation", validation)
     elif best:
-        raise ValueError("the best weights are those of the lowest validation loss: give validation images")
+        raise ValueError(
+            "the best weights are those of the lowest validation loss: give validation images, or keep the last"
+        )
     if recipe.balanced:
         train = train.balanced()
     with (

@@ -54,6 +54,8 @@ class Hardware:
 
     def for_trainer(self) -> dict[str, Any]:
         """The arguments of Lightning's Trainer."""
+        if self.accelerator == "gpu" and not torch.accelerator.is_available():
+            raise ValueError("there is no GPU that PyTorch can use: leave the accelerator to 'auto', or take 'cpu'")
         return {
             "accelerator": self.accelerator,
             "devices": self.devices,

@@ -17,6 +17,8 @@ from tigranet.data.transforms import jitter, rotate
 from tigranet.training.recipe import Recipe
 
 VALIDATION_BATCH = 256
+HOPELESS = 1e6
+"""A loss from which no training comes back: that of guessing is the logarithm of the number of classes."""
 
 
 class Diverged(ValueError):
@@ -95,8 +97,8 @@ class Classification(L.LightningModule):
 
     def on_train_epoch_end(self) -> None:
         loss = float(self.trainer.callback_metrics["loss"])
-        if not math.isfinite(loss):
-            raise Diverged(f"the loss became {loss} in epoch {self.current_epoch + 1}: train at a lower rate")
+        if not loss < HOPELESS:
+            raise Diverged(f"the loss became {loss:.3g} in epoch {self.current_epoch + 1}: train at a lower rate")
 
     def validation_step(self, number: int) -> None:
         assert self.held_out is not None
