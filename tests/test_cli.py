@@ -15,6 +15,7 @@ from PIL import Image
 from images import fill
 from tigranet import TIGraNet, cli, training
 from tigranet.cli import app, data_app, main
+from tigranet.graphs import grid
 from tigranet.training import hardware, recipe
 
 
@@ -425,7 +426,8 @@ def test_runs_that_diverge_are_named_at_the_end(monkeypatch, capsys, tmp_path):
 
 
 def test_the_choices_of_the_command_are_those_of_training():
-    """They are written twice, because training is slow to load."""
+    """They are written twice, because training is slow to load, and PyTorch too."""
+    assert cli.Boundary == grid.Boundary
     assert (cli.Schedule, cli.Keep) == (recipe.Schedule, recipe.Keep)
     assert (cli.Accelerator, cli.Precision) == (hardware.Accelerator, hardware.Precision)
     assert cli.Log == training.Log

@@ -79,6 +79,23 @@ def test_the_import_is_light():
     assert not heavy & set(loaded)
 
 
+def test_the_command_is_there_before_pytorch_and_a_network_without_its_compiler():
+    code = (
+        "import sys, tigranet.cli; print('torch' in sys.modules);"
+        "tigranet.TIGraNet; print('torch._dynamo' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "False\nFalse\n"
+
+
+def test_what_the_package_offers_is_there():
+    for name in tigranet.__all__:
+        assert getattr(tigranet, name).__name__ == name
+        assert name in dir(tigranet)
+    with pytest.raises(AttributeError, match="module 'tigranet' has no attribute 'Nothing'"):
+        tigranet.Nothing  # noqa: B018
+
+
 def test_the_core_is_read_in_one_sitting():
     """900 lines for the paper's network, and as many more as the oriented one takes beside it: four layers, and in the
     other files image gradients, the carré du champ, one recurrence and the notation."""

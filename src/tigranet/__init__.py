@@ -1,11 +1,14 @@
 """tigranet: image classification that does not care how the image is turned or shifted."""
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from tigranet.architecture import Architecture
-from tigranet.graphs import GridLaplacian, Laplacian, SparseLaplacian
-from tigranet.layers import DynamicPool, GradientProduct, MixedConv, OrientedProduct, SpectralConv, Statistics
-from tigranet.model import TIGraNet
+if TYPE_CHECKING:
+    from tigranet.architecture import Architecture
+    from tigranet.estimator import InvariantFeatures, TIGraNetClassifier
+    from tigranet.graphs import GridLaplacian, Laplacian, SparseLaplacian
+    from tigranet.layers import DynamicPool, GradientProduct, MixedConv, OrientedProduct, SpectralConv, Statistics
+    from tigranet.model import TIGraNet
 
 __version__ = "0.1.0"
 
@@ -25,10 +28,22 @@ __all__ = [
     "TIGraNetClassifier",
 ]
 
+_ROOMS = {
+    "architecture": ("Architecture",),
+    "graphs": ("GridLaplacian", "Laplacian", "SparseLaplacian"),
+    "layers": ("DynamicPool", "GradientProduct", "MixedConv", "OrientedProduct", "SpectralConv", "Statistics"),
+    "model": ("TIGraNet",),
+    "estimator": ("InvariantFeatures", "TIGraNetClassifier"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("InvariantFeatures", "TIGraNetClassifier"):  # scikit-learn and Lightning are loaded when asked for
-        from tigranet import estimator
-
-        return getattr(estimator, name)
+    """What is asked for is loaded then, and PyTorch with it: the help of a command is there at once."""
+    for room, names in _ROOMS.items():
+        if name in names:
+            return getattr(import_module(f"tigranet.{room}"), name)
     raise AttributeError(f"module 'tigranet' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

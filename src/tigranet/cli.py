@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.table import Table
 
 from tigranet.files import whole_file
-from tigranet.graphs.grid import Boundary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
 TRAINING = "training.json"
 """In a model's folder: how it was trained, on what, and what was measured."""
-Schedule = Literal["one-cycle", "cosine"]  # as in tigranet.training, which is slow to load
+Boundary = Literal["free", "torus"]  # these as in tigranet.graphs and tigranet.training, which are slow to load
+Schedule = Literal["one-cycle", "cosine"]
 Keep = Literal["last", "best"]
 Log = Literal["csv", "tensorboard"]
 Accelerator = Literal["auto", "cpu", "gpu"]

@@ -86,9 +86,10 @@ def misfit(*tensors: Tensor | None, laplacian: Laplacian | None = None) -> str |
     return None
 
 
-def _under_functorch() -> bool:
+def _transformed() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
-# a compiler asks once, while it traces: left to itself it takes the stack for anything but empty
-_transformed: Callable[[], bool] = torch.compiler.assume_constant_result(_under_functorch)
+# a compiler asks once, while it traces: left to itself it takes the stack for anything but empty. This is all that
+# torch.compiler.assume_constant_result does, but that loads the whole compiler, a second at every start
+_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
