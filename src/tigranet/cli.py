@@ -796,7 +796,7 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
     except ModuleNotFoundError:
         console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
         return None
-    save_rotated(path, module, data_set.test, data_set.class_names)
+    save_rotated(path, module, data_set.test, data_set.class_names, data_set.moved.outside)
     return path
 
 

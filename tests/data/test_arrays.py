@@ -56,6 +56,13 @@ def test_colour_sizes_types_and_groups(tmp_path):
         ({"x": GREY, "y": LABELS * 0}, "needs at least 2 classes, '.*' has 1"),
         ({"x": GREY.astype(float), "y": LABELS}, r"floating-point images are in \[0, 1\]"),
         ({"x": GREY, "y": LABELS.astype(object)}, "cannot be read as NumPy's .npz"),
+        ({"x": GREY.astype(int) * 300, "y": LABELS}, r"'.*a\.npz' holds .* to 7\d{4}, .*save them as uint8 or uint16"),
+        ({"x": GREY.astype(int) - 300, "y": LABELS}, r"'.*a\.npz' has -\d+: shift them to 0, then divide"),
+        ({"x": GREY.view(np.int8), "y": LABELS}, r"'.*a\.npz' has -128: shift them to 0"),
+        ({"x": np.array(5), "y": LABELS}, r"int64 \(\) and 6 labels"),
+        ({"x": GREY[:, :0], "y": LABELS}, r"uint8 \(6, 0, 9\) and 6 labels"),
+        ({"x": GREY, "y": LABELS + 1, "classes": ["a", "b", "c"]}, r"labels are 0 \.\. 2 .* '.*' are 1 \.\. 3: count"),
+        ({"x": GREY, "y": LABELS - 1, "classes": ["a", "b", "c"]}, r"labels are 0 \.\. 2 .* '.*' are -1 \.\. 1: count"),
     ],
 )
 def test_arrays_that_cannot_be_read(tmp_path, arrays, message):
@@ -67,5 +74,33 @@ def test_files_and_groups_that_cannot_be_read(tmp_path):
     (tmp_path / "b.npz").write_bytes(b"PK nothing")
     with pytest.raises(ValueError, match=r"cannot be read as NumPy's \.npz"):
         read_arrays(tmp_path / "b.npz")
-    with pytest.raises(ValueError, match="has no array 'sample' with one group an image"):
-        read_arrays(stored(tmp_path, x=GREY, y=LABELS), group="sample")
+    for groups in ({}, {"sample": np.array("one")}, {"sample": np.arange(5)}):
+        with pytest.raises(ValueError, match="has no array 'sample' with one group an image"):
+            read_arrays(stored(tmp_path, x=GREY, y=LABELS, **groups), group="sample")
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("white", [1, 255, 65535])
+def test_wide_whole_numbers_go_to_the_first_white_that_none_exceeds(tmp_path, kind, white):
+    unit = GREY > 99
+    found = read_arrays(stored(tmp_path, x=(unit * white).astype(kind), y=LABELS))
+    assert torch.equal(found.images, torch.from_numpy(unit)[:, None].float())
+
+
+def test_white_is_the_same_in_all_parts(tmp_path):
+    dark = np.minimum(GREY, 1).astype(int)
+    found = read_arrays(stored(tmp_path, x_train=GREY.astype(int), y_train=LABELS, x_test=dark, y_test=LABELS))
+    assert torch.equal(found.images, torch.from_numpy(np.concatenate([GREY, dark]))[:, None].float() / 255)
+
+
+def test_parts_of_different_sizes_are_brought_to_the_median_one(tmp_path):
+    parts = {"x_train": GREY, "y_train": LABELS, "x_test": np.zeros((3, 20, 14), np.uint8), "y_test": LABELS[:3]}
+    found = read_arrays(stored(tmp_path, **parts))
+    assert found.images.shape == (9, 1, 9, 9)
+    assert torch.equal(found.images[:6], torch.from_numpy(GREY)[:, None].float() / 255)
+    assert read_arrays(stored(tmp_path, **parts), size=12).images.shape == (9, 1, 12, 12)
+    colour = np.repeat(GREY[..., None], 3, axis=-1)
+    mixed = stored(tmp_path, x_train=GREY, y_train=LABELS, x_test=colour, y_test=LABELS)
+    assert read_arrays(mixed).images.shape == (12, 1, 9, 9)
+    with pytest.raises(ValueError, match="have 1 channels, others 3: leave out --color"):
+        read_arrays(mixed, color=True)

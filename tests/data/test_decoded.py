@@ -70,6 +70,20 @@ def test_the_oldest_makes_room(files, monkeypatch, tmp_path):
     assert 8 * 13 * 13 * 4 in [file.stat().st_size for file in kept]
 
 
+def test_what_a_killed_run_left_is_cleared_away_and_what_another_writes_is_not(files, monkeypatch, tmp_path):
+    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
+    decode(files, 10, color=False)
+    (target,) = (tmp_path / "cache" / "decoded").glob("*.f4")
+    left, written = (target.with_name(f".{target.name}.{number}") for number in (123, 456))
+    for file in (left, written):
+        file.write_bytes(b"half")
+    os.utime(left, (1, 1))
+    decode(files, 11, color=False)
+    assert not left.exists()
+    assert written.exists()
+    assert target.exists()
+
+
 def test_a_cache_that_cannot_be_written_names_the_cure(files, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "file"))

@@ -48,6 +48,22 @@ def test_sixteen_bits_keep_their_depth(tmp_path):
         close(read_image(tmp_path / name), deep[..., None] / 65535)
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int64, np.uint64])
+def test_wider_whole_numbers_are_divided_as_if_of_sixteen_bits(tmp_path, kind):
+    deep = RNG.integers(0, 65536, (5, 7)).astype(kind)
+    tifffile.imwrite(tmp_path / "wide.tif", deep)
+    close(read_image(tmp_path / "wide.tif"), deep[..., None] / 65535)
+    tifffile.imwrite(tmp_path / "wider.tif", np.full((5, 7), 65536, kind))
+    with pytest.raises(BrokenImageError, match=r"to 65536, .*: divide them to .*, or save them as uint8"):
+        read_image(tmp_path / "wider.tif")
+
+
+def test_wide_numbers_below_0_are_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "below.tif", np.full((5, 7), -1, np.int32))
+    with pytest.raises(BrokenImageError, match="from -1 to -1"):
+        read_image(tmp_path / "below.tif")
+
+
 def test_floating_point_is_taken_as_it_is_or_scaled_from_its_range(tmp_path):
     unit = RNG.random((5, 7)).astype(np.float32)
     tifffile.imwrite(tmp_path / "unit.tif", unit)
@@ -79,6 +95,41 @@ def test_palettes_transparency_cmyk_and_bits(tmp_path):
     close(read_image(tmp_path / "cmyk.jpg", color=True), np.tile([1.0, 0, 0], (5, 7, 1)), atol=0.02)
     Image.fromarray(GREY > 99).save(tmp_path / "bits.png")
     close(read_image(tmp_path / "bits.png"), (GREY > 99)[..., None])
+
+
+@pytest.mark.parametrize("planes", ["contig", "separate"])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32])
+def test_transparency_of_tiff_is_on_black(tmp_path, planes, kind):
+    full = 1 if kind == np.float32 else np.iinfo(kind).max
+    alpha = np.dstack([RGB, GREY]) / 255
+    stored = (alpha * full).astype(kind)
+    file, wanted = tmp_path / "clear.tif", alpha[..., :3] * alpha[..., 3:]
+    for extra, colour in (("unassalpha", wanted), ("assocalpha", alpha[..., :3])):
+        pixels = stored if planes == "contig" else np.moveaxis(stored, 2, 0)
+        tifffile.imwrite(file, pixels, photometric="rgb", planarconfig=planes, extrasamples=[extra])
+        close(read_image(file, color=True), colour, atol=1e-4)
+        close(read_image(file), colour @ np.array([[0.299], [0.587], [0.114]]), atol=1e-4)
+    grey = stored[..., 2:] if planes == "contig" else np.moveaxis(stored[..., 2:], 2, 0)
+    tifffile.imwrite(file, grey, photometric="minisblack", planarconfig=planes, extrasamples=["unassalpha"])
+    for color in (True, False):
+        close(read_image(file, color=color), alpha[..., 2:3] * alpha[..., 3:], atol=1e-4)
+
+
+def test_an_opaque_tiff_is_as_bright_as_the_png(tmp_path):
+    opaque = np.dstack([RGB, np.full_like(GREY, 255)])
+    for name in ("opaque.png", "opaque.tif"):
+        Image.fromarray(opaque).save(tmp_path / name)
+        close(read_image(tmp_path / name), LUMINANCE)
+    tifffile.imwrite(tmp_path / "float.tif", opaque.astype(np.float32), photometric="rgb", extrasamples=["unassalpha"])
+    close(read_image(tmp_path / "float.tif", color=True), (RGB - RGB.min()) / np.ptp(RGB))
+
+
+@pytest.mark.parametrize(("channels", "photometric"), [(2, "minisblack"), (4, "minisblack"), (4, "rgb"), (5, "rgb")])
+def test_channels_that_are_no_transparency_stay_channels(tmp_path, channels, photometric):
+    pixels = RNG.integers(0, 256, (5, 7, channels), dtype=np.uint8)
+    extra = ["unspecified"] * (channels - (3 if photometric == "rgb" else 1))
+    tifffile.imwrite(tmp_path / "some.tif", pixels, photometric=photometric, planarconfig="contig", extrasamples=extra)
+    close(read_image(tmp_path / "some.tif", color=True), pixels / 255)
 
 
 def test_the_first_frame_of_a_film(tmp_path):

@@ -21,6 +21,19 @@ def test_one_sub_folder_a_class(tmp_path):
     assert len(list(image_files(tmp_path))) == 6
 
 
+@pytest.mark.parametrize("files", [("config.json", "model.safetensors"), ("checkpoints/last.ckpt",)])
+def test_a_saved_network_is_no_class_and_its_pictures_no_images(tmp_path, files):
+    fill(tmp_path, {"b": 3, "a": 2})
+    save(tmp_path / "model" / "rotated.png", np.zeros((4, 4), np.uint8))
+    assert list_folder(tmp_path).class_names == ("a", "b", "model")
+    for name in files:
+        (tmp_path / "model" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "model" / name).write_text("")
+    assert list_folder(tmp_path).class_names == ("a", "b")
+    assert len(list(image_files(tmp_path))) == 5
+    assert len(list(image_files(tmp_path / "model"))) == 1  # of which it is asked by name
+
+
 def test_a_table_of_paths_labels_parts_and_groups(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("\ufeffFile;Class;Split;Sample\nx/1.png;nut;train;A\n2.png;bolt;val;B\n/3.png;nut;TEST;C\n")

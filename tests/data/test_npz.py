@@ -44,3 +44,11 @@ def test_a_single_array_is_refused_and_a_missing_file_is_called_missing(tmp_path
         read_npz(tmp_path / "one.npz", "a")
     with pytest.raises(FileNotFoundError):
         read_npz(tmp_path / "none.npz", "a")
+
+
+@pytest.mark.parametrize("text", ["path,label", "PK nothing"])
+def test_a_text_is_no_npz_file_and_no_pickle_is_spoken_of(tmp_path, text):
+    (tmp_path / "text.npz").write_text(text)
+    with pytest.raises(ValueError, match=r"text\.npz' cannot be read as NumPy's \.npz: it is no \.npz file") as refused:
+        read_npz(tmp_path / "text.npz")
+    assert "pickle" not in str(refused.value)

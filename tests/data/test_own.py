@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -160,7 +162,7 @@ def test_what_can_be_read_is_told_by_its_name(tmp_path):
     [
         ({}, {}, "has one sub-folder for each class, at least 2, '.*' has 0"),
         ({"a": 5}, {}, "has one sub-folder for each class, at least 2, '.*' has 1"),
-        ({"a": 5, "b": 2}, {}, "the class 'b' has 2 images that can be read, at least 3 are needed"),
+        ({"a": 5, "b": 2}, {}, "the class 'b' has 2 images .* at least 3 are needed: add images, or .* --train-images"),
         ({"a": 5, "b": 0}, {}, "the class 'b' of '.*' has no images to train on"),
         ({"a": 5, "b": 5}, {"train_images": 1}, "of 10 images of 2 classes, 2 to 9 can train"),
         ({"a": 5, "b": 5}, {"train_images": 10}, "of 10 images of 2 classes, 2 to 9 can train"),
@@ -192,3 +194,44 @@ def test_a_group_in_two_parts_is_refused(tmp_path):
         objects(tmp_path / part)
     with pytest.raises(ValueError, match=r"the group '.*0' is in two parts, .* and .*: put it into one of them"):
         load_own(tmp_path, group=r"([a-z]+\d+)-")
+
+
+def table(folder, parts):
+    """Of images of the classes a and b, ``parts[name]`` has the part of each."""
+    fill(folder, {name: len(given) for name, given in parts.items()})
+    rows = [f"{name}/{number:03d}.png,{name},{part}" for name in parts for number, part in enumerate(parts[name])]
+    (folder / "table.csv").write_text("\n".join(["path,label,part", *rows]))
+    return folder / "table.csv"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"a": ["val", "test"], "b": ["test"]}, "no image of '.*' is of the part train .* only of test and validation"),
+        ({"a": ["train"] * 3, "b": ["test"] * 3}, "no image of the class 'b' of '.*' is of the part train"),
+        ({"a": ["train", "val"], "b": ["val"]}, "no image of the class 'b' of '.*' is of the part train"),
+        (
+            {"a": ["train"] * 3, "b": ["train"]},
+            "the class 'b' has 1 images .* add images, or say which of them validate",
+        ),
+    ],
+)
+def test_a_table_that_leaves_nothing_to_train_on(tmp_path, parts, message):
+    with pytest.raises(ValueError, match=message):
+        load_own(table(tmp_path, parts))
+
+
+def test_a_class_with_no_image_that_can_be_read_is_named(tmp_path):
+    fill(tmp_path, {"a": 5, "b": 1})
+    (tmp_path / "b" / "000.png").write_bytes(b"")
+    for arguments in ({}, {"train_images": 3}):
+        with pytest.raises(ValueError, match=r"no image of the class 'b' of '.*' can be read: add some"):
+            load_own(tmp_path, **arguments)
+
+
+def test_a_data_set_is_called_as_its_folder_or_file(tmp_path, monkeypatch):
+    folder = fill(tmp_path / "dotted.v1.2", {"a": 3, "b": 3})
+    assert load_own(folder)[0].name == "dotted.v1.2"
+    assert load_own(table(tmp_path, {"a": ["train"] * 3, "b": ["train"] * 3}))[0].name == "table"
+    monkeypatch.chdir(folder)
+    assert load_own(Path())[0].name == "dotted.v1.2"

@@ -46,6 +46,11 @@ def test_shifts_are_whole_pixels(axes):
     assert all(tick == int(tick) for tick in axes.get_xticks())
 
 
+def test_images_of_one_pixel_cannot_be_shifted_and_are_drawn_all_the_same(axes):
+    draw_against_shift(axes, [Line("A", OURS, (0,), (98,))], "accuracy, %")
+    assert axes.get_xlim() == (0, 1)
+
+
 def test_what_is_below_rounding_is_drawn_at_it_and_no_turn_is_not_drawn(axes):
     draw_change(axes, [Line("features", OURS, (0, 45, 90, 360), (0, 0.1, 0, 0))])
     (line,) = drawn(axes).values()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from PIL import Image
@@ -43,6 +45,16 @@ def test_colours_and_images_that_are_not_square_are_drawn(tmp_path):
     images = Labelled(torch.rand(4, 3, 8, 11), torch.tensor([0, 0, 1, 2]))
     data = DataSet("d", ("a", "b", "c"), images, images, images, Isometry(outside="reflection"))
     save_gallery(tmp_path, TIGraNet("SC[2,2]-DP[9]-SC[7,2]-DP[5]-S[1]", 3, in_maps=3).eval(), data)
+
+
+def test_a_network_that_is_never_right_and_names_without_letters_are_drawn(tmp_path, monkeypatch):
+    images = Labelled(torch.rand(6, 1, 9, 9), torch.arange(6) % 2)
+    data = DataSet("d", ("日本", "語"), images, images, images)
+    monkeypatch.setattr("tigranet.figures.gallery.predict", lambda _, images: torch.full((len(images),), 1))
+    right = save_gallery(tmp_path / "half", TIGraNet("SC[2,2]-S[1]", 2).eval(), data)
+    ones = data.test._replace(labels=torch.zeros(6, dtype=torch.int64))
+    wrong = save_gallery(tmp_path / "never", TIGraNet("SC[2,2]-S[1]", 2).eval(), replace(data, test=ones))
+    assert [path.name for path in wrong] == [path.name for path in right]
 
 
 def test_classes_take_turns():

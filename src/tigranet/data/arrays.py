@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
@@ -9,12 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.framed import LARGEST_SIDE, framed
-from tigranet.data.image_file import LUMINANCE
+from tigranet.data.image_file import CURE, LUMINANCE, BrokenImageError, white
 from tigranet.data.npz import read_npz
 
 IMAGES = ("images", "image", "x", "data", "arr_0")
 LABELS = ("labels", "label", "y", "targets", "arr_1")
 NAMES = ("class_names", "classes", "label_names")
+WHITE = (1, 255, 65535)
+"""Of numbers that are too wide for their type to tell."""
 AFFIXES = {"train": ("train",), "validation": ("val", "valid", "validation"), "test": ("test",)}
 
 
@@ -32,7 +35,8 @@ class Arrays:
 def read_arrays(file: Path, size: int | None = None, color: bool = False, group: str | None = None) -> Arrays:
     """Arrays ``images`` (n, H, W) or (n, H, W, C) and ``labels``, by these names or others in use (``x``, ``y``), or
     the same for each part (``x_train``, ``train_images``, ...). ``class_names`` is optional; ``group`` names the array
-    with the group of each image. Whole numbers are divided by the largest of their type."""
+    with the group of each image. Whole numbers of 8 and 16 bits are divided by the largest of their type; wider ones
+    by the first of 1, 255 and 65535 that none exceeds. All images are brought to one size, as files are."""
     arrays = {name.lower(): array for name, array in read_npz(file).items()}
     parts = {"": _pair(file, arrays)} if any(name in arrays for name in IMAGES) else {}
     for part, affixes in AFFIXES.items():
@@ -50,17 +54,14 @@ def read_arrays(file: Path, size: int | None = None, color: bool = False, group:
     found, numbers = np.unique(labels, return_inverse=True)
     if len(found) < 2:
         raise ValueError(f"a classifier needs at least 2 classes, '{file}' has {len(found)}")
-    given = next((arrays[name] for name in NAMES if name in arrays), None)
-    names = [str(given[value]) if given is not None and labels.dtype.kind in "iu" else str(value) for value in found]
     groups = None
     if group is not None:
-        if group.lower() not in arrays or len(arrays[group.lower()]) != len(labels):
+        if group.lower() not in arrays or arrays[group.lower()].shape[:1] != labels.shape:
             raise ValueError(f"'{file}' has no array '{group}' with one group an image")
         groups = tuple(map(str, arrays[group.lower()]))
-    images = [_as_images(file, part[0], size, color) for part in parts.values()]
     return Arrays(
-        tuple(names),
-        torch.cat(images),
+        _names(file, arrays, found),
+        _as_images(file, [part[0] for part in parts.values()], size, color),
         tuple(numbers.tolist()),
         tuple(name for name, part in parts.items() for _ in range(len(part[1]))),
         groups,
@@ -73,23 +74,65 @@ def _pair(file: Path, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.nda
         missing = "images" if images is None else "labels"
         raise ValueError(f"'{file}' has no array '{missing}', it has: {', '.join(arrays)}")
     labels = labels.reshape(-1)
-    if len(images) != len(labels) or images.ndim not in (3, 4) or images.dtype.kind not in "iufb":
+    wanted = images.ndim in (3, 4) and images.size and images.dtype.kind in "iufb"
+    if not wanted or len(images) != len(labels):
         shapes = f"{images.dtype} {images.shape} and {len(labels)} labels"
         raise ValueError(f"images are numbers (n, H, W) or (n, H, W, C) with n labels, '{file}' has {shapes}")
     return images, labels
 
 
-def _as_images(file: Path, images: np.ndarray, size: int | None, color: bool) -> Tensor:
-    images = images if images.ndim == 4 else images[..., None]
-    largest = np.iinfo(images.dtype).max if images.dtype.kind in "iu" else 1
-    pixels = images.astype(np.float32) / np.float32(largest)
-    if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
+def _names(file: Path, arrays: dict[str, np.ndarray], found: np.ndarray) -> tuple[str, ...]:
+    """Of the labels that were ``found``: whole numbers have those of the file, if it has any."""
+    given = next((arrays[name].reshape(-1) for name in NAMES if name in arrays), None)
+    if given is None or found.dtype.kind not in "iu":
+        return tuple(map(str, found))
+    if found[0] < 0 or found[-1] >= len(given):
         raise ValueError(
-            f"floating-point images are in [0, 1], those of '{file}' are not: divide them by their largest"
+            f"labels are 0 .. {len(given) - 1} where there are {len(given)} class_names, "
+            f"those of '{file}' are {found[0]} .. {found[-1]}: count them from 0, or leave out class_names"
         )
-    if not color and pixels.shape[-1] > 1:
-        pixels = pixels @ LUMINANCE[:, None] if pixels.shape[-1] == 3 else pixels.mean(-1, keepdims=True)
-    size = size or max(2, min(LARGEST_SIDE, max(pixels.shape[1:3])))
-    if pixels.shape[1:3] != (size, size):
-        pixels = np.stack([framed(image, size) for image in pixels])
-    return torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
+    return tuple(str(given[label]) for label in found)
+
+
+def _as_images(file: Path, parts: list[np.ndarray], size: int | None, color: bool) -> Tensor:
+    scaled = [pixels if color else _grey(pixels) for pixels in _in_unit_range(file, parts)]
+    channels = sorted({pixels.shape[-1] for pixels in scaled})
+    if len(channels) > 1:
+        raise ValueError(f"images of '{file}' have {channels[0]} channels, others {channels[-1]}: leave out --color")
+    sides = [max(pixels.shape[1:3]) for pixels in scaled for _ in pixels]
+    size = size or max(2, min(LARGEST_SIDE, round(median(sides))))
+    images = [
+        pixels if pixels.shape[1:3] == (size, size) else np.stack([framed(image, size) for image in pixels])
+        for pixels in scaled
+    ]
+    return torch.from_numpy(np.ascontiguousarray(np.concatenate(images).transpose(0, 3, 1, 2)))
+
+
+def _in_unit_range(file: Path, parts: list[np.ndarray]) -> list[np.ndarray]:
+    """(n, H, W, C) in [0, 1]. What is white is one number for all parts of a type."""
+    whole = [images for images in parts if images.dtype.kind in "iu"]
+    lowest = min((int(images.min()) for images in whole), default=0)
+    largest = max((int(images.max()) for images in whole), default=0)
+    if lowest < 0:
+        raise ValueError(
+            f"whole numbers of images are not below 0, '{file}' has {lowest}: shift them to 0, then {CURE}"
+        )
+    scaled = []
+    for images in parts:
+        try:
+            over = white(images.dtype, lowest, largest, WHITE) if images.dtype.kind in "iu" else 1
+        except BrokenImageError as error:
+            raise ValueError(f"'{file}' {error}") from None
+        pixels = images.astype(np.float32) / np.float32(over)
+        if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
+            raise ValueError(
+                f"floating-point images are in [0, 1], those of '{file}' are not: divide them by their largest"
+            )
+        scaled.append(pixels if pixels.ndim == 4 else pixels[..., None])
+    return scaled
+
+
+def _grey(pixels: np.ndarray) -> np.ndarray:
+    if pixels.shape[-1] == 1:
+        return pixels
+    return pixels @ LUMINANCE[:, None] if pixels.shape[-1] == 3 else pixels.mean(-1, keepdims=True)

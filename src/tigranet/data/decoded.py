@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tigranet.data.framed import Broken, read_framed
 
 LARGEST_CACHE = 8 * 2**30
 """Bytes; what was used longest ago goes first."""
+ABANDONED = 24 * 60 * 60
+"""Seconds after which a file that is half written is nobody's."""
 
 
 def decode(
@@ -71,7 +74,7 @@ def _write(target: Path, about: Path, paths: Sequence[Path], size: int, color: b
 
 
 def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
-    digest = hashlib.sha256(f"1 {size} {color}".encode())
+    digest = hashlib.sha256(f"2 {size} {color}".encode())
     for path in paths:
         try:
             found = path.stat()
@@ -83,7 +86,10 @@ def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
 
 
 def _forget(folder: Path, kept: Path) -> None:
-    """Make room."""
+    """Make room, and clear away what runs that were killed have left; one that still writes touches its file."""
+    for file in folder.glob(".*.f4.*"):
+        if time.time() - file.stat().st_mtime > ABANDONED:
+            file.unlink(missing_ok=True)
     files = sorted(folder.glob("*.f4"), key=lambda file: file.stat().st_mtime)
     total = sum(file.stat().st_size for file in files)
     for file in files:

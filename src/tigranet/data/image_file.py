@@ -1,5 +1,6 @@
 """One image file, of whatever kind, as an array in [0, 1]."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 LARGEST = 64_000_000
 """Pixels; a larger image is refused before it is unpacked."""
+CURE = "divide them to [0, 1], or save them as uint8 or uint16"
 LUMINANCE = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
@@ -19,9 +21,9 @@ class BrokenImageError(ValueError):
 def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height width channels"]:
     """The image in a file: one channel, the luminance, or with ``color`` all of them.
 
-    PNG, JPEG, BMP, GIF (the first frame) and WebP, turned as their EXIF says, transparent pixels black; TIFF of bytes,
-    16-bit or floating-point numbers, the pages of a file being its channels. Whole numbers are divided by the largest
-    of their type. Floating-point numbers are taken as they are in [0, 1], and scaled to that from their own range else.
+    PNG, JPEG, BMP, GIF (the first frame) and WebP, turned as their EXIF says; TIFF of whole or floating-point numbers,
+    the pages of a file being its channels. Transparent pixels are black. Whole numbers are divided by :func:`white`.
+    Floating-point numbers are taken as they are in [0, 1], and scaled to that from their own range else.
     """
     try:
         size = path.stat().st_size
@@ -44,6 +46,24 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     return pixels[..., :3] @ LUMINANCE[:, None] if pixels.shape[2] == 3 else pixels.mean(2, keepdims=True)
 
 
+def white(kind: np.dtype, lowest: int, largest: int, wide: Sequence[int] = (65535,)) -> int:
+    """What whole numbers are divided by: of 8 and 16 bits, the largest of their type; of more, which do not say how
+    far they go, the first of ``wide`` that is not below the ``largest`` there is.
+
+    >>> byte, long = np.dtype(np.uint8), np.dtype(np.int64)
+    >>> white(byte, 0, 9), white(long, 0, 9), white(long, 0, 9, (1, 255, 65535))
+    (255, 65535, 255)
+    """
+    if kind.itemsize <= 2:
+        return int(np.iinfo(kind).max)
+    for limit in wide:
+        if lowest >= 0 and largest <= limit:
+            return limit
+    raise BrokenImageError(
+        f"holds whole numbers of {8 * kind.itemsize} bits from {lowest} to {largest}, read are 0 to {wide[-1]}: {CURE}"
+    )
+
+
 def _is_tiff(path: Path) -> bool:
     """By what is in it: names are wrong at times."""
     with path.open("rb") as file:
@@ -57,14 +77,14 @@ def _read_pillow(path: Path) -> np.ndarray:
         file.seek(0)
         image: Image.Image = ImageOps.exif_transpose(file)
         if image.mode.startswith("I") or image.mode == "F":
-            return _in_unit_range(np.asarray(image)[..., None], 65535 if image.mode.startswith("I") else None)
+            return _in_unit_range(np.asarray(image)[..., None])
         if image.mode == "1":
             image = image.convert("L")
         if image.mode != "L":
             image = image.convert("RGBA")  # palettes and CMYK too
             image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
         pixels = np.asarray(image)
-    return _in_unit_range(pixels if pixels.ndim == 3 else pixels[..., None], 255)
+    return _in_unit_range(pixels if pixels.ndim == 3 else pixels[..., None])
 
 
 def _read_tiff(path: Path) -> np.ndarray:
@@ -74,19 +94,38 @@ def _read_tiff(path: Path) -> np.ndarray:
         series = file.series[0]
         if np.prod(series.shape) > LARGEST * 4:
             raise BrokenImageError(f"has {' x '.join(map(str, series.shape))} values, more than {4 * LARGEST:,}")
-        pixels, axes = series.asarray(), series.axes
+        pixels, axes, page = series.asarray(), series.axes, series.keyframe
+        transparency = tuple(page.extrasamples)
+        channels = {int(tifffile.PHOTOMETRIC.MINISBLACK): 1, int(tifffile.PHOTOMETRIC.RGB): 3}.get(page.photometric)
     rows, columns = axes.index("Y"), axes.index("X")
     pixels = np.moveaxis(pixels, (rows, columns), (0, 1))
     pixels = pixels.reshape(*pixels.shape[:2], -1)
-    largest = int(np.iinfo(pixels.dtype).max) if pixels.dtype.kind in "iu" else 1 if pixels.dtype.kind == "b" else None
-    return _in_unit_range(pixels, largest)
+    if pixels.shape[2] - 1 == channels:
+        if transparency == (tifffile.EXTRASAMPLE.ASSOCALPHA,):  # on black already
+            return _in_unit_range(pixels[..., :channels])
+        if transparency == (tifffile.EXTRASAMPLE.UNASSALPHA,):
+            return _in_unit_range(pixels[..., :channels]) * _opaque(pixels[..., channels:])
+    return _in_unit_range(pixels)
 
 
-def _in_unit_range(pixels: np.ndarray, largest: int | None) -> np.ndarray:
+def _opaque(alpha: np.ndarray) -> np.ndarray:
+    """How much is seen of each pixel; floating-point numbers go to 1 or, where some are above it, to the largest."""
+    if alpha.dtype.kind in "iu":
+        return _in_unit_range(alpha)
+    alpha = _finite(alpha)
+    return np.clip(alpha / max(np.float32(1), alpha.max()), 0, 1)
+
+
+def _in_unit_range(pixels: np.ndarray) -> np.ndarray:
+    if pixels.dtype.kind in "iu":
+        return pixels.astype(np.float32) / np.float32(white(pixels.dtype, int(pixels.min()), int(pixels.max())))
+    pixels = _finite(pixels)
+    low, high = pixels.min(), pixels.max()
+    return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)
+
+
+def _finite(pixels: np.ndarray) -> np.ndarray:
     pixels = pixels.astype(np.float32)
     if not np.isfinite(pixels).all():
         raise BrokenImageError("holds NaN or infinity")
-    if largest is not None:
-        return pixels / largest
-    low, high = pixels.min(), pixels.max()
-    return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)
+    return pixels

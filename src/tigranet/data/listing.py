@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tigranet.data.image_file import SUFFIXES
+from tigranet.pretrained import CONFIG, WEIGHTS
 
 PARTS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 PATH_COLUMNS = ("path", "file", "filename", "image")
@@ -28,18 +29,20 @@ class Listing:
 
 
 def image_files(folder: Path) -> Iterator[Path]:
-    """The image files below ``folder``, by name; hidden ones are left out."""
+    """The image files below ``folder``, by name; hidden ones are left out, and pictures beside a saved network."""
     with os.scandir(folder) as entries:
         ordered = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
     for entry in ordered:
         if entry.is_dir():
-            yield from image_files(Path(entry.path))
+            if not _is_network(Path(entry.path)):
+                yield from image_files(Path(entry.path))
         elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
             yield Path(entry.path)
 
 
 def list_folder(folder: Path, group: str | None = None) -> Listing:
-    """``folder/class/image``, or ``folder/train/class/image`` with ``val`` and ``test`` beside it.
+    """``folder/class/image``, or ``folder/train/class/image`` with ``val`` and ``test`` beside it. A folder with a
+    saved network is no class.
 
     ``group`` is a regular expression that finds the group in a path below the folder, by its first bracket if it has
     one.
@@ -107,7 +110,14 @@ def list_table(table: Path, group: str | None = None) -> Listing:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    inside = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    return [path for path in inside if not _is_network(path)]
+
+
+def _is_network(folder: Path) -> bool:
+    """Whether a network was saved there, or its training broken off: it is no class, though it lies among them."""
+    saved = (folder / CONFIG).exists() and (folder / WEIGHTS).exists()
+    return saved or (folder / "checkpoints" / "last.ckpt").exists()
 
 
 def _found_in(paths: tuple[Path, ...], folder: Path, pattern: str) -> tuple[str, ...]:

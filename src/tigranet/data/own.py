@@ -60,11 +60,13 @@ def load_own(
         paths = [listing.paths[number] for number in read.tolist()]
         parts = tuple(listing.parts[number] for number in read.tolist())
         groups = None if listing.groups is None else tuple(listing.groups[number] for number in read.tolist())
+    _check_trained(path, class_names, every.labels, parts)
     drawn = _parts(every.labels, class_names, parts, groups, seed, train_images)
     moved = Isometry(turned=True, outside="reflection")  # photographs fill their frame
     files = None if paths is None else tuple(str(paths[place]) for place in drawn[2].tolist())
     train, validation, test = (_taken(every, part) for part in drawn)
-    return DataSet(path.stem, class_names, train, validation, test, moved, files), broken
+    name = path.resolve().name if path.is_dir() else path.stem
+    return DataSet(name, class_names, train, validation, test, moved, files), broken
 
 
 def _parts(
@@ -102,6 +104,20 @@ def _taken(every: Labelled, part: Tensor) -> Labelled:
     for rows in torch.arange(len(part)).split(1024):
         images[rows] = every.images[part[rows]]
     return Labelled(images, every.labels[part])
+
+
+def _check_trained(path: Path, class_names: tuple[str, ...], labels: Tensor, parts: tuple[str, ...]) -> None:
+    found = set(parts)
+    if not found & {"", "train"}:
+        raise ValueError(
+            f"no image of '{path}' is of the part train and can be read, only of {' and '.join(sorted(found))}: "
+            "give that part to some, or leave out the parts and they are drawn"
+        )
+    trained = {label for label, part in zip(labels.tolist(), parts, strict=True) if part in ("", "train")}
+    for label, name in enumerate(class_names):
+        if label not in trained:
+            which = "is of the part train and can be read" if "train" in found else "can be read"
+            raise ValueError(f"no image of the class '{name}' of '{path}' {which}: add some, or leave the class out")
 
 
 def _check_groups(parts: tuple[str, ...], groups: tuple[str, ...] | None) -> None:

@@ -30,8 +30,10 @@ def split(
     for label, name in enumerate(class_names):
         members = torch.nonzero(labels == label).flatten()
         if len(members) <= held_out:
+            cure = "choose how many train with --train-images" if held_out > 1 else "say which of them validate"
             raise ValueError(
-                f"the class '{name}' has {len(members)} images that can be read, at least {held_out + 1} are needed"
+                f"the class '{name}' has {len(members)} images that can be read, at least {held_out + 1} are needed: "
+                f"add images, or {cure}"
             )
         members = members[torch.randperm(len(members), generator=generator)]
         share = max(1, round(HELD_OUT * len(members)))

@@ -43,7 +43,7 @@ def draw_against_angle(axes: Axes, lines: Sequence[Line], what: str, chance: flo
 def draw_against_shift(axes: Axes, lines: Sequence[Line], what: str, chance: float | None = None) -> None:
     """Per cent against pixels."""
     _draw_per_cent(axes, lines, what, chance)
-    axes.set(xlabel="shift, pixels", xlim=(0, max(lines[0].at)))
+    axes.set(xlabel="shift, pixels", xlim=(0, max(1, *lines[0].at)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 

@@ -1,5 +1,6 @@
 """Pictures of a trained network, those of the paper: filters, pooling, maps of turned and of test images, answers."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -42,7 +43,9 @@ def save_gallery(
         drawn |= {"pooling": _pooling(net, data), "after-pooling": _after_pooling(net, data)}
     if rivals:
         drawn["answers"] = _answers({**rivals, "TIGraNet": net}, data, seed)
-    return [path for name, figure in drawn.items() for path in save_both(figure, folder / name)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it, and in SVG the letter
+        return [path for name, figure in drawn.items() for path in save_both(figure, folder / name)]
 
 
 def _filters(net: TIGraNet, data: DataSet) -> Figure:
@@ -108,7 +111,10 @@ def _test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
     wrong = answers != moved.labels
     right = torch.nonzero(~wrong).flatten()
     mistakes = torch.nonzero(wrong).flatten()[:MISTAKES]
-    rows = torch.cat([right[_one_of_each(moved.labels[right])][: COLUMNS - len(mistakes)], mistakes])
+    if len(right):
+        rows = torch.cat([right[_one_of_each(moved.labels[right])][: COLUMNS - len(mistakes)], mistakes])
+    else:
+        rows = _one_of_each(moved.labels)[:COLUMNS]
     images, framed = moved.images[rows], wrong[rows].tolist()
     said = [data.class_names[answer] for answer in answers[rows].tolist()]
     layers = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
