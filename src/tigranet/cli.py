@@ -258,7 +258,7 @@ def evaluate(
     if as_json:
         print(json.dumps(found.to_json()))
         return
-    table = Table(f"{found.images} test images of {data}", "accuracy, %", "drop")
+    table = Table(f"{found.images} test images of {data_set.name}", "accuracy, %", "drop")
     table.add_row("upright", f"{found.upright:.2f}", "")
     for how, accuracy in found.moved.items():
         table.add_row(how, str(accuracy), f"{found.drop(how):.2f}")

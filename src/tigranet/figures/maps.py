@@ -66,7 +66,7 @@ def draw_row(
             box = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
             axes.text(
                 left + 0.95 * width, 0.95 * height, said[number], ha="right", va="bottom", fontsize=8, weight="bold",
-                color=WRONG if wrong else "0.1", bbox=box,
+                color=WRONG if wrong else "0.1", bbox=box, parse_math=False,
             )  # fmt: skip
 
 

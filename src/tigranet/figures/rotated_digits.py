@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ def draw_rotated(
     step = size + 9  # room for the answer
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -9), aspect="equal")
     axes.axis("off")
+    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
     for row in range(count):
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
@@ -48,7 +50,7 @@ def draw_rotated(
             answer, right = answers[row][column], answers[row][column] == int(data.labels[row])
             colour = RIGHT if right else WRONG
             text = class_names[answer] if right else f"{class_names[answer]} ✗"
-            axes.text(left + size / 2, top + size + 4, text, ha="center", va="center", color=colour, weight="bold")
+            axes.text(left + size / 2, top + size + 4, text, **bold, color=colour, parse_math=False)
             edge, line = ("0.8", 0.8) if right else (WRONG, 2.5)
             axes.add_patch(Rectangle((left, top), size, size, facecolor="none", edgecolor=edge, linewidth=line))
             if row == 0:
