@@ -6,9 +6,9 @@ BIN := .venv/bin
 
 setup: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml constraints.txt  # modules are compiled when they are first used, not all of them now
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 demo: setup
