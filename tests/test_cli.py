@@ -138,7 +138,9 @@ def test_networks_of_other_channels_are_not_turned_together(monkeypatch, capsys,
     TIGraNet("SC[2,2]-S[2]", 3, in_maps=3, image_size=28).save_pretrained(tmp_path / "m")
     code, _, err = tigranet(monkeypatch, capsys, "angles", "mnist-012", "paper-small", str(tmp_path / "m"))
     assert code == 1
-    assert "reads images of 3 channels, those of mnist-012 have 1: compare networks that were trained in colour" in err
+    assert (
+        "reads images of 3 channels, those of mnist-012 have 1: compare networks that were all trained in colour" in err
+    )
 
 
 def test_a_report_that_cannot_be_is_refused_at_once(monkeypatch, capsys, tmp_path):

@@ -178,6 +178,7 @@ def train(
     from tigranet.experiments.paper import REPORTED
     from tigranet.experiments.runner import recipe_for, run
     from tigranet.training import Hardware, is_first_process
+    from tigranet.training.checkpoints import LAST
 
     console = Console(stderr=True, highlight=False, quiet=not is_first_process())
     _check_writable(output)
@@ -195,7 +196,7 @@ def train(
     try:
         module, measured = run(data_set, layers, recipe, boundary, console, **how)
     except KeyboardInterrupt:
-        begun = (output / "checkpoints" / "last.ckpt").exists()
+        begun = (output / "checkpoints" / LAST).exists()
         console.print(
             "stopped: the same command with --resume goes on from the last checkpoint"
             if begun
@@ -679,7 +680,7 @@ def _network(model: str, data: "DataSet | None" = None) -> "TIGraNet":
         if data is not None and saved.in_maps != (maps := data.train.images.shape[1]):
             raise ValueError(
                 f"'{model}' reads images of {saved.in_maps} channels, those of {data.name} have {maps}: "
-                "compare networks that were trained in colour, or all in grey"
+                "compare networks that were all trained in colour, or all in grey"
             )
         return saved
     if data is None:
@@ -792,7 +793,7 @@ def _check_writable(folder: Path, what: str = "model") -> None:
 
 def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console) -> Path | None:
     try:
-        from tigranet.figures.rotated_digits import save_rotated
+        from tigranet.figures.rotated import save_rotated
     except ModuleNotFoundError:
         console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
         return None

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tigranet.architecture import Architecture
 from tigranet.data.labelled import Labelled
+from tigranet.data.white import WIDE, white
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
@@ -24,8 +25,6 @@ from tigranet.training import Recipe, fit
 BATCH = 256
 MOST_CHANNELS = 4
 """Red, green, blue and alpha: with more behind and 1, 3 or 4 in front, channels are taken to come first."""
-SCALES = (1, 255, 65535)
-"""What whole numbers of 32 and 64 bits may be divided by: they hold masks, or images of 8 or 16 bits."""
 
 
 class _ReadsImages(BaseEstimator):
@@ -151,13 +150,11 @@ def _scale_of(pixels: np.ndarray) -> int | None:
     >>> _scale_of(np.uint8([3])), _scale_of(np.int64([0, 1])), _scale_of(np.int64([0, 3])), _scale_of(np.array([0.5]))
     (255, 1, 255, 1)
     """
-    if _is_wide(pixels):
-        largest = _largest(pixels)
-        if largest > SCALES[-1]:
-            raise ValueError(f"whole numbers are of at most 16 bits, got {largest} in X: divide X to [0, 1]")
-        return next(scale for scale in SCALES if largest <= scale)
     if pixels.dtype.kind in "iu":
-        return int(np.iinfo(pixels.dtype).max)
+        largest = _largest(pixels)
+        if _is_wide(pixels) and largest > WIDE[-1]:
+            raise ValueError(f"whole numbers are of at most 16 bits, got {largest} in X: divide X to [0, 1]")
+        return white(pixels.dtype, 0, largest)
     return 1 if pixels.min() >= 0 and pixels.max() <= 1 else None
 
 

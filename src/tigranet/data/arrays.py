@@ -10,13 +10,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.framed import LARGEST_SIDE, framed
-from tigranet.data.image_file import CURE, LUMINANCE, BrokenImageError, white
+from tigranet.data.image_file import LUMINANCE
 from tigranet.data.npz import read_npz
+from tigranet.data.white import CURE, white
 
 IMAGES = ("images", "image", "x", "data", "arr_0")
 LABELS = ("labels", "label", "y", "targets", "arr_1")
 NAMES = ("class_names", "classes", "label_names")
-WHITE = (1, 255, 65535)
 """Of numbers that are too wide for their type to tell."""
 AFFIXES = {"train": ("train",), "validation": ("val", "valid", "validation"), "test": ("test",)}
 
@@ -120,8 +120,8 @@ def _in_unit_range(file: Path, parts: list[np.ndarray]) -> list[np.ndarray]:
     scaled = []
     for images in parts:
         try:
-            over = white(images.dtype, lowest, largest, WHITE) if images.dtype.kind in "iu" else 1
-        except BrokenImageError as error:
+            over = white(images.dtype, lowest, largest) if images.dtype.kind in "iu" else 1
+        except ValueError as error:
             raise ValueError(f"'{file}' {error}") from None
         pixels = images.astype(np.float32) / np.float32(over)
         if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:

@@ -1,16 +1,18 @@
 """One image file, of whatever kind, as an array in [0, 1]."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from tigranet.data.white import white
+
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
 LARGEST = 64_000_000
 """Pixels; a larger image is refused before it is unpacked."""
-CURE = "divide them to [0, 1], or save them as uint8 or uint16"
+OF_FILES = (65535,)
+"""What is white in wide whole numbers: one file does not know how bright the others are."""
 LUMINANCE = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
@@ -44,24 +46,6 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     if color or pixels.shape[2] == 1:
         return pixels
     return pixels[..., :3] @ LUMINANCE[:, None] if pixels.shape[2] == 3 else pixels.mean(2, keepdims=True)
-
-
-def white(kind: np.dtype, lowest: int, largest: int, wide: Sequence[int] = (65535,)) -> int:
-    """What whole numbers are divided by: of 8 and 16 bits, the largest of their type; of more, which do not say how
-    far they go, the first of ``wide`` that is not below the ``largest`` there is.
-
-    >>> byte, long = np.dtype(np.uint8), np.dtype(np.int64)
-    >>> white(byte, 0, 9), white(long, 0, 9), white(long, 0, 9, (1, 255, 65535))
-    (255, 65535, 255)
-    """
-    if kind.itemsize <= 2:
-        return int(np.iinfo(kind).max)
-    for limit in wide:
-        if lowest >= 0 and largest <= limit:
-            return limit
-    raise BrokenImageError(
-        f"holds whole numbers of {8 * kind.itemsize} bits from {lowest} to {largest}, read are 0 to {wide[-1]}: {CURE}"
-    )
 
 
 def _is_tiff(path: Path) -> bool:
@@ -118,7 +102,11 @@ def _opaque(alpha: np.ndarray) -> np.ndarray:
 
 def _in_unit_range(pixels: np.ndarray) -> np.ndarray:
     if pixels.dtype.kind in "iu":
-        return pixels.astype(np.float32) / np.float32(white(pixels.dtype, int(pixels.min()), int(pixels.max())))
+        try:
+            over = white(pixels.dtype, int(pixels.min()), int(pixels.max()), OF_FILES)
+        except ValueError as error:
+            raise BrokenImageError(str(error)) from None
+        return pixels.astype(np.float32) / np.float32(over)
     pixels = _finite(pixels)
     low, high = pixels.min(), pixels.max()
     return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)

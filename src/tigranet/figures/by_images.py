@@ -28,8 +28,6 @@ NETWORKS: tuple[dict[str, Any], ...] = (
 """One after the other; told apart by colour-blind readers, and in grey by their marks."""
 TURNED: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
 """Trained on turned images: dashed and hollow, in the colour of the network that was not."""
-
-
 TICKS = (0.0, 20.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.8, 99.9)
 """Per cent."""
 MARGIN = 0.1

@@ -1,6 +1,5 @@
 """Pictures of a trained network, those of the paper: filters, pooling, maps of turned and of test images, answers."""
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,9 +42,7 @@ def save_gallery(
         drawn |= {"pooling": _pooling(net, data), "after-pooling": _after_pooling(net, data)}
     if rivals:
         drawn["answers"] = _answers({**rivals, "TIGraNet": net}, data, seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it, and in SVG the letter
-        return [path for name, figure in drawn.items() for path in save_both(figure, folder / name)]
+    return [path for name, figure in drawn.items() for path in save_both(figure, folder / name)]
 
 
 def _filters(net: TIGraNet, data: DataSet) -> Figure:

@@ -4,7 +4,8 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,19 @@ STYLE: dict[Any, Any] = {
 }
 
 
+@contextmanager
+def any_letters() -> Iterator[None]:
+    """Within, names may have letters that the font has not: in a PNG a box stands for them, in SVG the letter itself,
+    for which the browser has a font."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
 def save_both(figure: Figure, path: Path, dpi: int = 200) -> list[Path]:
     """The figure as ``path`` with .png and with .svg; the same figure is the same files."""
     written = [path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg")]
-    with matplotlib.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+    with matplotlib.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}), any_letters():
         for file, about in zip(written, ({}, {"Date": None}), strict=True):
             figure.savefig(file, dpi=dpi, metadata=about)
     return written
@@ -38,8 +48,7 @@ def save_both(figure: Figure, path: Path, dpi: int = 200) -> list[Path]:
 def as_svg(draw: Callable[[Axes], None], size: tuple[float, float], title: str) -> str:
     """What ``draw`` draws on axes of a figure of ``size`` inches; ``title`` is read to those who cannot see it."""
     file = io.StringIO()
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has them
+    with matplotlib.rc_context(STYLE), any_letters():
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.add_subplot())
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Title": title})

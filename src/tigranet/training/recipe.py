@@ -18,7 +18,6 @@ DEFORMED = {"zoom": 0.2, "stretch": 0.15, "warp": 0.035, "as_is": 0.25, "smoothi
 VERY_FEW = 200
 """Training images; with so few of them, in how many shades they come is left to chance."""
 
-
 BRIGHTEST = 5.0
 """The largest strength of tones: by then an image is 150 times as light, or black."""
 
@@ -72,9 +71,9 @@ class Recipe:
 
         Up to 1,000 images: 1,200 steps, however few there are; with 1,000 a third of that costs 2 to 11 points. Larger
         networks learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on
-        which). Above 1,000 images it is epochs that count, 60 or 20. Networks of ``mixed``
-        convolutions, the oriented ones, learn in fewer steps, at the lower rate, and better from images that are
-        deformed, none turned; they would learn them by heart. See :func:`not_by_heart`.
+        which). Above 1,000 images it is epochs that count, 60 or 20. Networks of ``mixed`` convolutions, the oriented
+        ones, learn in fewer steps, at the lower rate, and better from images that are deformed, none turned; they would
+        learn them by heart. See :func:`not_by_heart`.
         """
         batch_size = 50 if count <= 10_000 else 250
         steps = 400 if mixed else 1_200
@@ -86,7 +85,7 @@ class Recipe:
 
     @classmethod
     def for_network(cls, module: nn.Module, count: int, **chosen: Any) -> "Recipe":
-        """The same for a network as it is."""
+        """:meth:`for_images` for this network."""
         mixed = getattr(getattr(module, "architecture", None), "mixed", False)
         return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **chosen)
 

@@ -22,7 +22,7 @@ HOPELESS = 1e6
 
 
 class Diverged(ValueError):
-    """A training whose loss is no number any more."""
+    """A training whose loss is no number any more, or beyond hope."""
 
 
 class Classification(L.LightningModule):

@@ -1,6 +1,5 @@
 """Rotated images with the answers of a network, in the manner of the paper's Fig. 1."""
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from tigranet.data.labelled import Labelled
 from tigranet.data.transforms import Outside, rotate
 from tigranet.evaluation.accuracy import predict
 from tigranet.figures.maps import WRONG
+from tigranet.figures.svg import any_letters
 
 RIGHT = "#0072b2"  # told apart from the colour of mistakes by colour-blind readers
 
@@ -67,8 +67,7 @@ def save_rotated(
     figure = Figure(figsize=(0.78 * len(angles), 0.8 * len(rows)), layout="constrained")
     draw_rotated(figure.add_subplot(), module, data.take(rows), class_names, angles, outside)
     figure.suptitle("trained upright, asked at every angle", fontsize=11)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it
+    with any_letters():
         figure.savefig(path, dpi=150)
 
 

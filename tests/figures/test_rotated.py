@@ -7,7 +7,7 @@ from PIL import Image
 from tigranet import TIGraNet
 from tigranet.data import Labelled
 from tigranet.data.transforms import rotate
-from tigranet.figures.rotated_digits import draw_rotated, save_rotated
+from tigranet.figures.rotated import draw_rotated, save_rotated
 
 
 def test_a_picture_is_drawn(trained, mnist_012, tmp_path):
