@@ -16,7 +16,8 @@ from torch import nn
 from tigranet.data.labelled import Labelled
 from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
 from tigranet.training.graphed import GraphedClassification
-from tigranet.training.hardware import Hardware, left_as_it_was
+from tigranet.training.hardware import Hardware
+from tigranet.training.process import left_as_it_was
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
 from tigranet.training.task import Classification, Diverged
