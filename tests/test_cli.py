@@ -423,8 +423,10 @@ def test_runs_that_diverge_are_named_at_the_end(monkeypatch, capsys, tmp_path):
     code, out, err = tigranet(monkeypatch, capsys, *command)
     assert code == 1
     assert out.count("# ") == 4  # all tables that have such rows are written
-    assert "tigranet: 9 of the runs diverged, and are in no table:\n  table2, mnist-012, seed 0: GroupCNN (C8)\n" in err
-    assert "\n  few, mnist-rot-mini, seed 0: GroupCNN (C8), 50 images\n" in err
+    assert (
+        "tigranet: 14 of the runs diverged, and are in no table:\n  table2, mnist-012, seed 0: GroupCNN (C8)\n" in err
+    )
+    assert "\n  few, mnist-rot-mini, seed 0: GroupCNN (C4), 50 images\n" in err
 
 
 def test_the_choices_of_the_command_are_those_of_training():

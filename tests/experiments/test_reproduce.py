@@ -162,7 +162,8 @@ def test_a_row_that_diverges_is_named_and_the_others_go_on(small, tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    ("called", "count"), [("GroupCNN", 5), ("ConvNet (trained on turned images)", 5), ("STN, 100 images", 1)]
+    ("called", "count"),
+    [("GroupCNN", 10), ("GroupCNN (C4)", 5), ("ConvNet (trained on turned images)", 5), ("STN, 100 images", 1)],
 )
 def test_rows_are_called_by_method_or_kind_or_whole_name(small, tmp_path, monkeypatch, called, count):
     monkeypatch.setattr(module, "_measure", Mock(side_effect=Diverged("at once")))

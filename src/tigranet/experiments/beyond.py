@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tigranet.architecture import DP, GP, MC, MP, OP, Architecture, S
-from tigranet.experiments.row import C8, TURNED, Row, TableOf
+from tigranet.experiments.row import C4, C8, TURNED, Row, TableOf
 from tigranet.notation import Layer
 from tigranet.training import Recipe
 from tigranet.training.recipe import not_by_heart
@@ -82,6 +82,7 @@ def _few(data: str, images: int) -> tuple[Row, ...]:
         row("ConvNet", "paper", **TURNED),
         row("STN", "paper"),
         row("STN", "paper", **TURNED),
+        row("GroupCNN", "c4", C4),
         row("GroupCNN", "c8", C8),
     )
 

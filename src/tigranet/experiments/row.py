@@ -65,4 +65,4 @@ class TableOf:
 TURNED: dict[str, Any] = {"note": "trained on turned images", "recipe": {"turned": True}}
 NO_JITTER: dict[str, Any] = {"note": "no jitter", "recipe": {"jitter": 0.0}}
 TORUS: dict[str, Any] = {"note": "torus", "options": {"boundary": "torus"}}
-GAP, C8 = "global average", "C8"
+GAP, C4, C8 = "global average", "C4", "C8"

@@ -23,6 +23,7 @@ NETWORKS: tuple[dict[str, Any], ...] = (
     {"color": "#000000", "marker": "D"},
     {"color": "#d55e00", "marker": "s"},
     {"color": "#009e73", "marker": "v"},
+    {"color": "#e69f00", "marker": "X"},
     {"color": "#cc79a7", "marker": "P"},
 )
 """One after the other; told apart by colour-blind readers, and in grey by their marks."""
