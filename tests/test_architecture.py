@@ -8,7 +8,7 @@ from tigranet import Architecture
 from tigranet.architecture import DP, FC, GP, MC, MP, OP, PRESETS, SC, S
 
 spectral = st.tuples(st.sampled_from([SC, MC]), st.integers(1, 99), st.integers(0, 9))
-products = st.tuples(st.sampled_from([OP, MP, GP]), st.integers(1, 99))
+products = st.tuples(st.sampled_from([OP, MP, GP]), st.integers(1, 99), st.integers(0, 3))
 pooling = st.tuples(st.just(DP), st.integers(1, 9999))
 connected = st.tuples(st.just(FC), st.integers(1, 999))
 
@@ -36,6 +36,16 @@ def test_table_1_is_read_as_it_is_printed_there():
     spaced = "SC[3, 3]-DP[300]-SC[6, 3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]"
     assert Architecture.parse(spaced) == Architecture.parse("paper-small")
     assert str(Architecture.parse(spaced)) == PRESETS["paper-small"]
+
+
+def test_what_is_usual_is_left_out():
+    assert str(OP(24)) == str(OP(24, 0)) == "OP[24]"
+    assert str(GP(24, 2)) == "GP[24,2]"
+    assert Architecture.parse("MC[3,0]-MP[2,0]-S[0]").layers == (MC(3, 0), MP(2), S(0))
+    assert str(Architecture.parse("MC[3,0]-MP[2,0]-S[0]")) == "MC[3,0]-MP[2]-S[0]"
+    assert OP(2) != MP(2) != GP(2)
+    with pytest.raises(ValueError, match="OP has smoothings of at least 0, got -1"):
+        OP(2, -1)
 
 
 def test_it_is_a_value():
@@ -70,7 +80,12 @@ def test_it_is_a_value():
         ),
         ("OP[3]-S[1]", "wanted SC or MC in layer 1 ('OP[3]') of 'OP[3]-S[1]'"),
         ("MC[3,3]-OP[0]-S[1]", "OP has pairs of at least 1, got 0 in layer 2 ('OP[0]')"),
-        ("MC[3,3]-OP[2,2]-S[1]", "OP takes 1 number (pairs), got 2 in layer 2 ('OP[2,2]')"),
+        (
+            "MC[3,3]-OP[2,2,2]-S[1]",
+            "OP takes 1 or 2 numbers (pairs, smoothings), got 3 in layer 2 ('OP[2,2,2]') of 'MC[3,3]-OP[2,2,2]-S[1]'",
+        ),
+        ("MC[3,3]-GP[]-S[1]", "GP takes 1 or 2 numbers (pairs, smoothings), got 0 in layer 2 ('GP[]')"),
+        ("MC[3,3]-MP[2,-1]-S[1]", "a layer is written NAME[number,...], which it is not in layer 2 ('MP[2,')"),
         ("oriented-larg", "did you mean 'oriented-large'?"),
         ("DP[3]-S[1]", "wanted SC or MC in layer 1 ('DP[3]') of 'DP[3]-S[1]'"),
         ("SC[3,3]-S[1]-S[1]", "wanted FC in layer 3 ('S[1]') of 'SC[3,3]-S[1]-S[1]'"),

@@ -28,7 +28,7 @@ def test_edges_and_masks_may_be_on_the_device():
     assert SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]], device="cuda")).num_nodes == 2
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small"])
+@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small", "oriented-large"])
 def test_a_network_gives_the_answer_of_the_cpu(preset):
     net = TIGraNet(preset, num_classes=3).double().eval()
     images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
@@ -56,7 +56,7 @@ def test_an_oriented_network_is_exact_there_too():
         assert max(invariance_error(net.eval().features, images, transform) for transform in transforms) < 1e-5
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "oriented-small"])
+@pytest.mark.parametrize("preset", ["paper-small", "oriented-small", "oriented-large"])
 def test_it_trains_there_and_under_autocast(preset):
     net = TIGraNet(preset, num_classes=3).cuda()
     with torch.autocast("cuda", dtype=torch.bfloat16):

@@ -71,7 +71,8 @@ def test_the_parameters_of_paper_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("name", "least", "most"), [("oriented-small", 35_000, 45_000), ("oriented", 150_000, 200_000)]
+    ("name", "least", "most"),
+    [("oriented-small", 35_000, 45_000), ("oriented", 150_000, 200_000), ("oriented-large", 250_000, 300_000)],
 )
 def test_the_parameters_of_the_oriented_networks_by_hand(name, least, most):
     net, width, wanted = TIGraNet(name, num_classes=9), 1, 0
@@ -264,8 +265,10 @@ def test_more_contrast_than_was_ever_seen_does_not_blow_up_the_maps(products):
     assert largest[1] < 100 * largest[0]
 
 
-def test_pooling_composes_with_products():
-    net = TIGraNet("MC[6,3]-OP[3]-DP[120]-MC[6,3]-DP[60]-MP[2]-SC[4,2]-GP[1]-DP[30]-S[3]", 4)
+@pytest.mark.parametrize("smoothed", ["", ",1", ",2"])
+def test_pooling_composes_with_products(smoothed):
+    oriented, mirror, gradient = (f"{name}{smoothed}]" for name in ("OP[3", "MP[2", "GP[1"))
+    net = TIGraNet(f"MC[6,3]-{oriented}-DP[120]-MC[6,3]-DP[60]-{mirror}-SC[4,2]-{gradient}-DP[30]-S[3]", 4)
     images = blank_with_patch(17, dtype=torch.float32)
     net(images)
     net.eval()

@@ -25,24 +25,24 @@ class MC(Layer):
 
 
 @dataclass(frozen=True)
-class OP(Layer):
-    """Oriented products: that many pairs of mixtures, four products each."""
+class Pairs(Layer):
+    """Products of so many pairs of mixtures of maps, which are smoothed so many times before; never unless told."""
 
     pairs: int
+    smoothings: int = 0
+    may_be_zero = ("smoothings",)
 
 
-@dataclass(frozen=True)
-class MP(Layer):
-    """Oriented products that a mirror does not change: that many pairs of mixtures, two products each."""
-
-    pairs: int
+class OP(Pairs):
+    """Oriented products, four a pair."""
 
 
-@dataclass(frozen=True)
-class GP(Layer):
-    """Products of gradients on any graph: that many pairs of mixtures, one product each."""
+class MP(Pairs):
+    """Oriented products that a mirror does not change, two a pair."""
 
-    pairs: int
+
+class GP(Pairs):
+    """Products of gradients on any graph, one a pair."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ PRESETS = {
     "paper": "SC[10,4]-DP[600]-SC[20,4]-DP[300]-S[12]-FC[500]-FC[300]-FC[100]",
     "oriented-small": "MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[32,5]-S[4]-FC[64]",
     "oriented": "MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[64,5]-S[4]-FC[96]",
-    "oriented-large": "MC[48,5]-OP[36]-MC[48,5]-OP[36]-MC[48,5]-OP[36]-MC[96,5]-S[4]-FC[128]",
+    "oriented-large": "MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[96,3]-S[4]-FC[128]",
 }
 """The two networks of Table 1, for MNIST-012 and for the other experiments; and the oriented networks."""
 

@@ -179,12 +179,12 @@ def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Modu
             return SpectralConv(in_maps, maps, degree, span)
         case MC(maps, degree):
             return MixedConv(in_maps, maps, degree)
-        case OP(pairs):
-            return OrientedProduct(in_maps, pairs)
-        case MP(pairs):
-            return MirrorProduct(in_maps, pairs)
-        case GP(pairs):
-            return GradientProduct(in_maps, pairs)
+        case OP(pairs, smoothings):
+            return OrientedProduct(in_maps, pairs, smoothings)
+        case MP(pairs, smoothings):
+            return MirrorProduct(in_maps, pairs, smoothings)
+        case GP(pairs, smoothings):
+            return GradientProduct(in_maps, pairs, smoothings)
         case DP(num_active):
             return DynamicPool(num_active, ties)
     raise TypeError(f"no module stands for {layer!r}")

@@ -1,7 +1,7 @@
 """The notation of the paper's Table 1, 'NAME[number,...]-NAME[number,...]-...', as values that print back exactly."""
 
 import re
-from dataclasses import astuple, dataclass, fields
+from dataclasses import MISSING, astuple, dataclass, fields
 from difflib import get_close_matches
 from typing import ClassVar, TypeVar
 
@@ -10,7 +10,8 @@ T = TypeVar("T", bound="Notation")
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of the notation: a name and whole numbers, ``NAME[number,...]``."""
+    """One layer of the notation: a name and whole numbers, ``NAME[number,...]``. A number that has a usual value is
+    left out where it has it."""
 
     may_be_zero: ClassVar[tuple[str, ...]] = ()
 
@@ -21,7 +22,10 @@ class Layer:
                 raise ValueError(f"{type(self).__name__} has {field.name} of at least {smallest}, got {value}")
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}[{','.join(map(str, astuple(self)))}]"
+        values = list(astuple(self))
+        while values and values[-1] == fields(self)[len(values) - 1].default:
+            values.pop()
+        return f"{type(self).__name__}[{','.join(map(str, values))}]"
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,13 @@ def _layer(token: str, number: int, text: str, kinds: dict[str, type[Layer]]) ->
     if name not in kinds:
         raise ValueError(f"no layer is called '{name}' {where}: there are {', '.join(kinds)}")
     wanted = [field.name for field in fields(kinds[name])]
+    needed = sum(field.default is MISSING for field in fields(kinds[name]))
     values = [value.strip() for value in inside.split(",")] if inside.strip() else []
-    if len(values) != len(wanted):
-        numbers = f"{len(wanted)} number{'s' * (len(wanted) > 1)} ({', '.join(wanted)})"
+    if not needed <= len(values) <= len(wanted):
+        few = f"{needed} or " * (needed < len(wanted))
+        numbers = f"{few}{len(wanted)} number{'s' * (len(wanted) > 1)} ({', '.join(wanted)})"
         raise ValueError(f"{name} takes {numbers}, got {len(values)} {where}")
-    for field, value in zip(wanted, values, strict=True):
+    for field, value in zip(wanted, values, strict=False):
         if not re.fullmatch(r"[0-9]+", value):
             raise ValueError(f"{name} takes a whole number for {field}, got '{value}' {where}")
     try:

@@ -36,6 +36,10 @@ def _without_the_first_block(of: str = "oriented") -> str:
     return str(Architecture(layers[end:]))
 
 
+def _smoothed(op: OP) -> tuple[Layer, ...]:
+    return (OP(op.pairs, op.smoothings + 1),)
+
+
 def _ablation(data: str) -> tuple[Row, ...]:
     """The oriented network as it is, and with one part changed in each row; all in a quarter of the usual epochs."""
 
@@ -45,13 +49,17 @@ def _ablation(data: str) -> tuple[Row, ...]:
     return (
         row(""),
         row("no products", _each(OP, lambda op: ())),
-        row("GP in place of OP", _each(OP, lambda op: (GP(op.pairs),))),
-        row("MP in place of OP", _each(OP, lambda op: (MP(op.pairs),))),
+        row("GP in place of OP", _each(OP, lambda op: (GP(op.pairs, op.smoothings),))),
+        row("MP in place of OP", _each(OP, lambda op: (MP(op.pairs, op.smoothings),))),
+        row("smoothed", _each(OP, _smoothed)),
+        row("smoothed, degree 3", _each(OP, _smoothed, _each(MC, lambda mc: (MC(mc.maps, 3),)))),
         row("degree 2", _each(MC, lambda mc: (MC(mc.maps, 2),))),
         row("two blocks", _without_the_first_block()),
         row(
             "half the maps",
-            _each(OP, lambda op: (OP(op.pairs // 2),), _each(MC, lambda mc: (MC(mc.maps // 2, mc.degree),))),
+            _each(
+                OP, lambda op: (OP(op.pairs // 2, op.smoothings),), _each(MC, lambda mc: (MC(mc.maps // 2, mc.degree),))
+            ),
         ),
         row("statistics of orders 0 and 1", _each(S, lambda s: (S(1),))),
         row("statistics of order 0", _each(S, lambda s: (S(0),))),
