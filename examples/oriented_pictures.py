@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tigranet import GridLaplacian, TIGraNet
+from tigranet.architecture import PRESETS
 from tigranet.data import load, rotate
 from tigranet.data.deform import deform
 from tigranet.data.tone import tone
@@ -159,7 +160,9 @@ def print_stencils(networks: int = 4, sigma: float = 1.0) -> None:
     shown = {
         "one convolution": "MC[16,5]-S[4]-FC[64]",
         "two, products between": "MC[16,5]-OP[8]-MC[16,5]-S[4]-FC[64]",
+        "two, products between, smoothed": "MC[16,5]-OP[8,1]-MC[16,5]-S[4]-FC[64]",
         "oriented-small": "oriented-small",
+        "oriented-small, smoothed": PRESETS["oriented-small"].replace("OP[8]", "OP[8,1]"),
     }
     print(f"| relative change of the logits | `diagonal` | {' | '.join(moved)} |")
     print(f"| --- | --- |{' --- |' * len(moved)}")

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from PIL import Image
 from images import fill
 from tigranet import TIGraNet, cli, training
 from tigranet.cli import app, data_app, main
+from tigranet.data import load_own
+from tigranet.data.seen import marks
 from tigranet.graphs import grid
 from tigranet.training import hardware, recipe
 
@@ -94,17 +97,38 @@ def test_a_network_that_knows_other_classes_is_not_measured(monkeypatch, capsys,
     )
 
 
-def test_a_folder_that_has_changed_since_the_training_is_told(monkeypatch, capsys, tmp_path, photos):
+def test_images_that_a_model_was_trained_on_do_not_test_it_when_others_have_come(monkeypatch, capsys, tmp_path, photos):
     shutil.copytree(photos, tmp_path / "own")
     quick = ("--architecture", "SC[2,2]-S[2]", "--epochs", "1", "-o", str(tmp_path / "m"))
     tigranet(monkeypatch, capsys, "train", str(tmp_path / "own"), *quick)
     evaluate = ("evaluate", str(tmp_path / "m"), str(tmp_path / "own"))
     assert "is not what it was" not in tigranet(monkeypatch, capsys, *evaluate)[2]
-    one = next((tmp_path / "own" / "digit 0").glob("*.png"))
-    shutil.copy(one, one.with_name("another.png"))
-    code, _, err = tigranet(monkeypatch, capsys, *evaluate)
+    record = json.loads((tmp_path / "m" / "training.json").read_text())
+    seen = set(record["seen"].split())
+    Image.new("L", (28, 28), 77).save(tmp_path / "own" / "digit 0" / "another.png")
+    code, out, err = tigranet(monkeypatch, capsys, *evaluate, "--json")
     assert code in (0, None), err
-    assert "own is not what it was when the model was trained" in " ".join(err.split())
+    told = re.search(
+        r"of (\d+) images drawn to test it was trained on (\d+), which are left out", " ".join(err.split())
+    )
+    drawn, _ = load_own(tmp_path / "own", 0, 28)
+    again = [mark in seen for mark in marks(drawn.test.images)]
+    assert [int(number) for number in told.groups()] == [len(again), sum(again)]
+    assert 0 < sum(again) < len(again)
+    assert json.loads(out)["images"] == len(again) - sum(again)
+
+
+def test_other_images_of_the_same_names_are_others(monkeypatch, capsys, tmp_path, photos):
+    shutil.copytree(photos, tmp_path / "monday" / "own")
+    quick = ("--architecture", "SC[2,2]-S[2]", "--epochs", "1", "-o", str(tmp_path / "m"))
+    tigranet(monkeypatch, capsys, "train", str(tmp_path / "monday" / "own"), *quick)
+    shutil.copytree(photos, tmp_path / "tuesday" / "own")
+    for file in (tmp_path / "tuesday").rglob("[0-9]*.png"):
+        with Image.open(file) as image:
+            image.convert("L").point(lambda value: 255 - value).save(file)
+    code, _, err = tigranet(monkeypatch, capsys, "evaluate", str(tmp_path / "m"), str(tmp_path / "tuesday" / "own"))
+    assert code in (0, None), err
+    assert "is not what it was" not in err
 
 
 @pytest.mark.parametrize("command", ["predict", "features"])

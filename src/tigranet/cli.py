@@ -207,10 +207,10 @@ def train(
         return
     command = shlex.join(["tigranet", *sys.argv[1:]])
     module.save_pretrained(output, model_card_kwargs={"about": card(measured, images, command)})
-    drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images, "tested": _tested(data_set)}
+    drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images}
     found = measured.to_json() | drawn_by | {"command": command}
     with whole_file(output / TRAINING) as file:
-        json.dump(found, file, indent=2)
+        json.dump(found | _marked(data, data_set), file, indent=2)
     picture = _draw(output / "rotated.png", module, data_set, console)
     if as_json:
         print(json.dumps(found | {"model": str(output)}))
@@ -248,7 +248,8 @@ def evaluate(
 ) -> None:
     """The accuracy on test images: upright, rotated and shifted, and what is lost.
 
-    Images are drawn to test as they were for training, so none was seen in it, if the data are what they were then.
+    Images are drawn to test as they were for training, so none was seen in it. Of images of your own that have changed
+    since, more or fewer, those that were are left out.
     """
     from tigranet.evaluation import measure
 
@@ -702,6 +703,7 @@ def _load_for(
     model: Path, data: str, seed: int | None, data_dir: Path | None, console: Console
 ) -> "tuple[TIGraNet, DataSet, int]":
     """A saved network, the data brought to what it reads and drawn as for its training, and the seed."""
+    from tigranet.data.seen import without_seen
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
@@ -710,21 +712,28 @@ def _load_for(
     color = net.in_maps > 1
     own = (net.image_size, color, drawn.get("group"), drawn.get("train_images"))
     data_set = _load(data, drawn_by, data_dir, console, *own)
-    same = Path(data).absolute().name == Path(drawn.get("data", "")).absolute().name
-    if same and drawn.get("tested") not in (None, _tested(data_set)):
-        console.print(
-            f"{data_set.name} is not what it was when the model was trained: "
-            "among the images to test may be some that it was trained on"
-        )
+    if "seen" in drawn and _marked(data, data_set).get("tested") != drawn["tested"]:
+        every, data_set = data_set, without_seen(data_set, set(drawn["seen"].split()))
+        if left := len(every.test.labels) - len(data_set.test.labels):
+            console.print(
+                f"{data_set.name} is not what it was when the model was trained: of {len(every.test.labels)} images "
+                f"drawn to test it was trained on {left}, which are left out"
+            )
     return net, data_set, drawn_by if seed is None else seed
 
 
-def _tested(data_set: "DataSet") -> str | None:
-    """Which files are tested, in brief: whoever adds a file draws all anew."""
-    if data_set.test_files is None:
-        return None
-    names = "\n".join("/".join(Path(file).parts[-2:]) for file in data_set.test_files)
-    return hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()[:16]
+def _marked(data: str, data_set: "DataSet") -> dict[str, str]:
+    """Of a user's own images, what a model was trained on, and what tests it: whoever adds a file draws all anew."""
+    from tigranet.data import NAMED
+    from tigranet.data.seen import marks
+
+    if data in NAMED:
+        return {}
+    tested = " ".join(marks(data_set.test.images))
+    return {
+        "seen": " ".join(marks(data_set.train.images)),
+        "tested": hashlib.sha256(tested.encode()).hexdigest()[:16],
+    }
 
 
 def _how_split(data: str, drawn: dict[str, Any]) -> str:

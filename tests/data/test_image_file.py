@@ -83,16 +83,58 @@ def test_pages_and_planes_are_channels(tmp_path):
     close(read_image(tmp_path / "planes.tif", color=True), RGB / 255)
 
 
-def test_palettes_transparency_cmyk_and_bits(tmp_path):
+@pytest.mark.parametrize("suffix", [".png", ".tif"])
+def test_palettes(tmp_path, suffix):
     palette = Image.fromarray(GREY // 64).convert("P")
     palette.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
-    palette.save(tmp_path / "palette.png")
-    close(read_image(tmp_path / "palette.png", color=True), np.eye(4)[:, 1:][GREY // 64])
+    palette.save(tmp_path / f"palette{suffix}")
+    close(read_image(tmp_path / f"palette{suffix}", color=True), np.eye(4)[:, 1:][GREY // 64])
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".tif"])
+def test_cmyk(tmp_path, suffix):
+    Image.new("CMYK", (7, 5), (0, 255, 255, 0)).save(tmp_path / f"cmyk{suffix}", quality=100)
+    close(read_image(tmp_path / f"cmyk{suffix}", color=True), np.tile([1.0, 0, 0], (5, 7, 1)), atol=0.02)
+
+
+@pytest.mark.parametrize("packing", ["tiff_lzw", "tiff_deflate", "packbits"])
+def test_packed_tiff_of_every_kind(tmp_path, packing):
+    file, deep = tmp_path / "packed.tif", 257 * GREY.astype(np.uint16)
+    clear = np.dstack([RGB, np.where(GREY > 99, 255, 0).astype(np.uint8)])
+    unit = GREY.astype(np.float32) / 255
+    for image, wanted in (
+        (GREY, GREY[..., None] / 255),
+        (RGB, RGB / 255),
+        (deep, GREY[..., None] / 255),
+        (unit, unit[..., None]),
+        (clear, RGB / 255 * (GREY > 99)[..., None]),
+    ):
+        Image.fromarray(image).save(file, compression=packing)
+        close(read_image(file, color=True), wanted)
+    pages = [Image.fromarray(part) for part in (GREY, GREY[::-1].copy(), RGB[..., 0].copy())]
+    pages[0].save(file, compression=packing, save_all=True, append_images=pages[1:])
+    close(read_image(file, color=True), np.dstack([np.asarray(page) for page in pages]) / 255)
+
+
+def test_tiff_packed_as_jpeg_is_close(tmp_path):
+    smooth = np.add.outer(np.arange(40), np.arange(40)).astype(np.uint8)
+    for image in (smooth, np.dstack([smooth, 255 - smooth, smooth])):
+        Image.fromarray(image).save(tmp_path / "lossy.tif", compression="jpeg", quality=95)
+        close(read_image(tmp_path / "lossy.tif", color=True), image.reshape(40, 40, -1) / 255, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, bool])
+def test_tiff_in_which_0_is_white(tmp_path, kind):
+    largest = 1 if kind is bool else np.iinfo(kind).max
+    values = (GREY > 99) if kind is bool else GREY.astype(kind)
+    tifffile.imwrite(tmp_path / "white.tif", values, photometric="miniswhite")
+    close(read_image(tmp_path / "white.tif"), 1 - values[..., None] / largest)
+
+
+def test_transparency_and_bits(tmp_path):
     clear = np.dstack([RGB, np.where(GREY > 99, 255, 0).astype(np.uint8)])
     Image.fromarray(clear, "RGBA").save(tmp_path / "clear.png")
     close(read_image(tmp_path / "clear.png", color=True), RGB / 255 * (GREY > 99)[..., None])
-    Image.new("CMYK", (7, 5), (0, 255, 255, 0)).save(tmp_path / "cmyk.jpg", quality=100)
-    close(read_image(tmp_path / "cmyk.jpg", color=True), np.tile([1.0, 0, 0], (5, 7, 1)), atol=0.02)
     Image.fromarray(GREY > 99).save(tmp_path / "bits.png")
     close(read_image(tmp_path / "bits.png"), (GREY > 99)[..., None])
 

@@ -24,8 +24,9 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     """The image in a file: one channel, the luminance, or with ``color`` all of them.
 
     PNG, JPEG, BMP, GIF (the first frame) and WebP, turned as their EXIF says; TIFF of whole or floating-point numbers,
-    the pages of a file being its channels. Transparent pixels are black. Whole numbers are divided by :func:`white`.
-    Floating-point numbers are taken as they are in [0, 1], and scaled to that from their own range else.
+    with a palette or not, the pages of a file being its channels. Transparent pixels are black. Whole numbers are
+    divided by :func:`white`. Floating-point numbers are taken as they are in [0, 1], and scaled to that from their own
+    range else.
     """
     try:
         size = path.stat().st_size
@@ -54,21 +55,26 @@ def _is_tiff(path: Path) -> bool:
         return file.read(4)[:3] in (b"II*", b"II+", b"MM\0")
 
 
-def _read_pillow(path: Path) -> np.ndarray:
+def _read_pillow(path: Path, pages: int = 1) -> np.ndarray:
     with Image.open(path) as file:
-        if file.width * file.height > LARGEST:
+        if file.width * file.height * pages > LARGEST:
             raise BrokenImageError(f"has more than {LARGEST:,} pixels")
-        file.seek(0)
-        image: Image.Image = ImageOps.exif_transpose(file)
-        if image.mode.startswith("I") or image.mode == "F":
-            return _in_unit_range(np.asarray(image)[..., None])
-        if image.mode == "1":
-            image = image.convert("L")
-        if image.mode != "L":
-            image = image.convert("RGBA")  # palettes and CMYK too
-            image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
-        pixels = np.asarray(image)
-    return _in_unit_range(pixels if pixels.ndim == 3 else pixels[..., None])
+        found = []
+        for page in range(pages):
+            file.seek(page)
+            found.append(_plain(ImageOps.exif_transpose(file)))
+    return _in_unit_range(np.concatenate(found, axis=2))
+
+
+def _plain(image: Image.Image) -> np.ndarray:
+    """Grey or red, green and blue, whatever it is made of."""
+    if image.mode == "1":
+        image = image.convert("L")
+    if image.mode not in ("L", "F") and not image.mode.startswith("I"):
+        image = image.convert("RGBA")  # palettes and CMYK too
+        image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
+    pixels = np.asarray(image)
+    return pixels if pixels.ndim == 3 else pixels[..., None]
 
 
 def _read_tiff(path: Path) -> np.ndarray:
@@ -78,9 +84,17 @@ def _read_tiff(path: Path) -> np.ndarray:
         series = file.series[0]
         if np.prod(series.shape) > LARGEST * 4:
             raise BrokenImageError(f"has {' x '.join(map(str, series.shape))} values, more than {4 * LARGEST:,}")
-        pixels, axes, page = series.asarray(), series.axes, series.keyframe
+        axes, page, kind = series.axes, series.keyframe, tifffile.PHOTOMETRIC
         transparency = tuple(page.extrasamples)
-        channels = {int(tifffile.PHOTOMETRIC.MINISBLACK): 1, int(tifffile.PHOTOMETRIC.RGB): 3}.get(page.photometric)
+        channels = {int(kind.MINISBLACK): 1, int(kind.MINISWHITE): 1, int(kind.RGB): 3}.get(page.photometric)
+        try:
+            pixels = series.asarray() if channels else None
+        except ValueError:  # packed in a way that it has no decoder for, LZW among them
+            pixels = None
+        if pixels is None:  # or a palette, CMYK and their like
+            return _read_pillow(path, len(series.pages))
+        if page.photometric == kind.MINISWHITE and pixels.dtype.kind in "bu":
+            pixels = ~pixels if pixels.dtype.kind == "b" else (2**page.bitspersample - 1) - pixels
     rows, columns = axes.index("Y"), axes.index("X")
     pixels = np.moveaxis(pixels, (rows, columns), (0, 1))
     pixels = pixels.reshape(*pixels.shape[:2], -1)
