@@ -44,6 +44,7 @@ class Products(nn.Module, ABC):
             raise ValueError(f"wanted at least 1 map and 1 pair of mixtures, smoothed 0 times or more, {came}")
         self.in_maps, self.pairs, self.out_maps = in_maps, pairs, in_maps + self.KINDS * pairs
         self.smoothings = smoothings
+        self.response = tuple(map(float, chebpow([1 - self.TAU, -self.TAU], smoothings)))
         self.mixtures = nn.Parameter(torch.empty(2 * pairs, in_maps))
         self.standardise = Standardise(self.KINDS * pairs, eps=1e-5)
         self.reset_parameters()
@@ -77,8 +78,7 @@ class Products(nn.Module, ABC):
         convolutions are made of, both steps are one convolution."""
         if not self.smoothings:
             return mix(self.mixtures, y)
-        smoothing = chebpow([1 - self.TAU, -self.TAU], self.smoothings)
-        return mixed(torch.cat([float(c) * self.mixtures for c in smoothing]), y, laplacian, self.smoothings)
+        return mixed(torch.cat([c * self.mixtures for c in self.response]), y, laplacian, self.smoothings)
 
     def extra_repr(self) -> str:
         return f"{self.in_maps}, pairs={self.pairs}" + f", smoothings={self.smoothings}" * bool(self.smoothings)
