@@ -131,7 +131,10 @@ WRONG = {
         lambda _: MixedConv(3, 4, 2)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
         "MixedConv(\n  3, 4, degree=2",
     ),
-    "products of no pairs": (lambda _: OrientedProduct(3, 0), "at least 1 map and 1 pair of mixtures, got 3 and 0"),
+    "products of no pairs": (
+        lambda _: OrientedProduct(3, 0),
+        "wanted at least 1 map and 1 pair of mixtures, smoothed 0 times or more, got 3, 0 and 0",
+    ),
     "products of other maps": (
         lambda _: OrientedProduct(3, 1)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),
         "reads signals (batch, 3, nodes), got shape (1, 2, 16)",
