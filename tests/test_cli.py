@@ -17,7 +17,7 @@ from images import fill
 from tigranet import TIGraNet, cli, training
 from tigranet.cli import app, data_app, main
 from tigranet.data import load_own
-from tigranet.data.seen import marks
+from tigranet.data.seen import mark
 from tigranet.graphs import grid
 from tigranet.training import hardware, recipe
 
@@ -112,7 +112,7 @@ def test_images_that_a_model_was_trained_on_do_not_test_it_when_others_have_come
         r"of (\d+) images drawn to test it was trained on (\d+), which are left out", " ".join(err.split())
     )
     drawn, _ = load_own(tmp_path / "own", 0, 28)
-    again = [mark in seen for mark in marks(drawn.test.images)]
+    again = [mark(image) in seen for image in drawn.test.images]
     assert [int(number) for number in told.groups()] == [len(again), sum(again)]
     assert 0 < sum(again) < len(again)
     assert json.loads(out)["images"] == len(again) - sum(again)

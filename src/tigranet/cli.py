@@ -1,6 +1,5 @@
 """The ``tigranet`` command: parses, calls, prints."""
 
-import hashlib
 import io
 import json
 import os
@@ -248,8 +247,8 @@ def evaluate(
 ) -> None:
     """The accuracy on test images: upright, rotated and shifted, and what is lost.
 
-    Images are drawn to test as they were for training, so none was seen in it. Of images of your own that have changed
-    since, more or fewer, those that were are left out.
+    Images are drawn to test as they were for training, so none was seen in it. Where images of your own have come or
+    gone since, those that were seen are left out.
     """
     from tigranet.evaluation import measure
 
@@ -703,7 +702,7 @@ def _load_for(
     model: Path, data: str, seed: int | None, data_dir: Path | None, console: Console
 ) -> "tuple[TIGraNet, DataSet, int]":
     """A saved network, the data brought to what it reads and drawn as for its training, and the seed."""
-    from tigranet.data.seen import without_seen
+    from tigranet.data.seen import mark, without_seen
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
@@ -712,7 +711,7 @@ def _load_for(
     color = net.in_maps > 1
     own = (net.image_size, color, drawn.get("group"), drawn.get("train_images"))
     data_set = _load(data, drawn_by, data_dir, console, *own)
-    if "seen" in drawn and _marked(data, data_set).get("tested") != drawn["tested"]:
+    if "seen" in drawn and mark(data_set.test.images) != drawn["tested"]:  # whoever adds a file draws all anew
         every, data_set = data_set, without_seen(data_set, set(drawn["seen"].split()))
         if left := len(every.test.labels) - len(data_set.test.labels):
             console.print(
@@ -723,17 +722,13 @@ def _load_for(
 
 
 def _marked(data: str, data_set: "DataSet") -> dict[str, str]:
-    """Of a user's own images, what a model was trained on, and what tests it: whoever adds a file draws all anew."""
+    """Of a user's own images, what a model was trained on, and what tests it."""
     from tigranet.data import NAMED
-    from tigranet.data.seen import marks
+    from tigranet.data.seen import mark
 
     if data in NAMED:
         return {}
-    tested = " ".join(marks(data_set.test.images))
-    return {
-        "seen": " ".join(marks(data_set.train.images)),
-        "tested": hashlib.sha256(tested.encode()).hexdigest()[:16],
-    }
+    return {"seen": " ".join(map(mark, data_set.train.images)), "tested": mark(data_set.test.images)}
 
 
 def _how_split(data: str, drawn: dict[str, Any]) -> str:

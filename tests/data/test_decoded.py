@@ -43,7 +43,7 @@ def test_a_changed_file_another_size_and_colour_are_decoded_anew(files):
 
 def test_what_was_read_otherwise_is_read_again(files, monkeypatch):
     decode(files, 10, color=False)
-    monkeypatch.setattr(decoded, "READ_SO", decoded.READ_SO + 1)
+    monkeypatch.setattr(decoded, "WAY_OF_READING", decoded.WAY_OF_READING + 1)
     monkeypatch.setattr(decoded, "read_framed", lambda *_: pytest.fail("decoded again"))
     with pytest.raises(pytest.fail.Exception, match="decoded again"):
         decode(files, 10, color=False)

@@ -19,7 +19,7 @@ LARGEST_CACHE = 8 * 2**30
 """Bytes; what was used longest ago goes first."""
 ABANDONED = 24 * 60 * 60
 """Seconds after which a file that is half written is nobody's."""
-READ_SO = 3
+WAY_OF_READING = 3
 """Another number whenever files come to be read otherwise: what was decoded before is decoded again."""
 
 
@@ -76,7 +76,7 @@ def _write(target: Path, about: Path, paths: Sequence[Path], size: int, color: b
 
 
 def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
-    digest = hashlib.sha256(f"{READ_SO} {size} {color}".encode())
+    digest = hashlib.sha256(f"{WAY_OF_READING} {size} {color}".encode())
     for path in paths:
         try:
             found = path.stat()

@@ -62,12 +62,12 @@ def _read_pillow(path: Path, pages: int = 1) -> np.ndarray:
         found = []
         for page in range(pages):
             file.seek(page)
-            found.append(_plain(ImageOps.exif_transpose(file)))
+            found.append(_grey_or_rgb(ImageOps.exif_transpose(file)))
     return _in_unit_range(np.concatenate(found, axis=2))
 
 
-def _plain(image: Image.Image) -> np.ndarray:
-    """Grey or red, green and blue, whatever it is made of."""
+def _grey_or_rgb(image: Image.Image) -> np.ndarray:
+    """Whatever it is made of."""
     if image.mode == "1":
         image = image.convert("L")
     if image.mode not in ("L", "F") and not image.mode.startswith("I"):
