@@ -6,7 +6,7 @@ import torch
 
 from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
 from tigranet import GridLaplacian, SpectralConv
-from tigranet.kernels import using
+from tigranet.ops import using
 
 
 def measure() -> list[Row]:

@@ -19,8 +19,8 @@ from time import perf_counter
 import torch
 
 from tigranet import TIGraNet
-from tigranet.data import DataSet, load, load_own
-from tigranet.data.split import draw
+from tigranet.data import DataSet, load, load_user_data
+from tigranet.data.splits import draw
 from tigranet.evaluation import accuracy, moved_accuracy
 from tigranet.training import Hardware, Recipe, fit
 
@@ -59,7 +59,7 @@ def key(name: str, size: int, seed: int, candidate: Candidate) -> dict[str, obje
 def data_set(name: str, seed: int, folder: Path) -> DataSet:
     if name == "digits":
         return load("mnist-rot-mini", seed)
-    return load_own(folder / FILES[name], seed, size=32)[0]
+    return load_user_data(folder / FILES[name], seed, size=32)[0]
 
 
 def one(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> dict[str, object]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from benchmarks.timing import DEVICE, Row, compare, write
 from tigranet import GridLaplacian, Statistics
-from tigranet.kernels import using
+from tigranet.ops import using
 
 SIZE, MAPS, ORDER = 26, 20, 12
 BATCH = 500

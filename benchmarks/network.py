@@ -16,8 +16,8 @@ from benchmarks.peers import ChebConvLaplacian, scattering_network
 from benchmarks.timing import DEVICE, Row, compare, without_gradients
 from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
-from tigranet.data.labelled import Labelled
-from tigranet.kernels import using
+from tigranet.data.dataset import LabelledImages
+from tigranet.ops import using
 from tigranet.training import Recipe, fit
 
 Peers = dict[str, Callable[[Tensor], Tensor]]
@@ -78,7 +78,9 @@ def _peers(net: TIGraNet) -> Peers:
 def epoch(preset: str, images: int = 50_000, batch: int = 250, epochs: int = 8) -> Row:
     """An epoch of MNIST-rot's size by ``fit``, as ``tigranet train`` runs it: shuffling, jitter, steps, validation
     and checkpoints; the images lie on the GPU."""
-    train, validation = (Labelled(torch.rand(count, 1, 26, 26), torch.arange(count) % 9) for count in (images, 3_000))
+    train, validation = (
+        LabelledImages(torch.rand(count, 1, 26, 26), torch.arange(count) % 9) for count in (images, 3_000)
+    )
     net = TIGraNet(preset, num_classes=9)
     recipe = Recipe.for_network(net, images, epochs=epochs, batch_size=batch)
     with TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import torch
 
 from benchmarks.timing import DEVICE, Row, compare
 from tigranet import DynamicPool
-from tigranet.kernels import using
+from tigranet.ops import using
 
 
 def measure() -> list[Row]:

@@ -8,7 +8,7 @@ import torch
 from benchmarks.peers import cheb_conv, cheb_conv_as_called, csr, dense, statistics_by
 from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
 from tigranet import GridLaplacian, Statistics
-from tigranet.kernels import using
+from tigranet.ops import using
 
 MAPS, ORDER = 20, 12
 BATCHES = {26: 100, 50: 25, 128: 4} if DEVICE.type == "cpu" else {26: 500, 50: 200}

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from tigranet import GridLaplacian, TIGraNet
 from tigranet.architecture import PRESETS
 from tigranet.data import load, rotate
-from tigranet.data.deform import deform
-from tigranet.data.tone import tone
-from tigranet.evaluation.confidence import logits_of
+from tigranet.data.augment.deform import deform
+from tigranet.data.augment.photometric import tone
 from tigranet.evaluation.curves import relative_change
+from tigranet.evaluation.predictions import logits_of
 from tigranet.graphs.grid import ISOTROPIC
 from tigranet.layers.oriented_product import oriented
 from tigranet.polynomials import chebyshev

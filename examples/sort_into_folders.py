@@ -9,14 +9,14 @@ from collections import Counter
 from pathlib import Path
 
 from tigranet import TIGraNet
-from tigranet.data import Broken, image_files
-from tigranet.evaluation import answers
+from tigranet.data import UnreadableFile, image_files
+from tigranet.evaluation import predict_files
 
 
 def main(model: Path, photos: Path, target: Path) -> None:
     sorted_so_far: Counter[str] = Counter()
-    for answer in answers(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
-        if isinstance(answer, Broken):
+    for answer in predict_files(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
+        if isinstance(answer, UnreadableFile):
             print(f"left out: {answer.path}: {answer.reason}")
             continue
         path = Path(answer.path)

@@ -9,13 +9,13 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet import Architecture
-from tigranet.data import load_own
+from tigranet.data import load_user_data
 from tigranet.evaluation import measure
-from tigranet.experiments.runner import recipe_for, run
+from tigranet.reproduction.runner import recipe_for, run
 
 
 def main(folder: Path, model: Path, epochs: int | None = None) -> None:
-    data, broken = load_own(folder)
+    data, broken = load_user_data(folder)
     for path, reason in broken:
         print(f"left out: {path}: {reason}")
     architecture = Architecture.parse("paper-small")

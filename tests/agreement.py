@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from tigranet import GridLaplacian, SpectralConv, Statistics
-from tigranet.kernels import cuda, using
-from tigranet.kernels.layout import describe
+from tigranet.ops import cuda, using
+from tigranet.ops.grid_spec import describe
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tigranet.kernels import nvrtc
+from tigranet.ops import nvrtc
 
 HEADER = Path(__file__).with_suffix(".hpp")
 needs_a_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler on this machine")

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tigranet.kernels.cuda_source import COMMON
+from tigranet.ops.cuda_source import COMMON
 
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc"), reason="no CUDA compiler on this machine")
 GRID = {"REAL": "float", "EIGHT": 1, "UNIFORM": 1, "DIAGONAL": 1.0, "WRAP_ROWS": 0, "WRAP_COLUMNS": 0, "MASKED": 1}

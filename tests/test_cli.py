@@ -16,8 +16,8 @@ from PIL import Image
 from images import fill
 from tigranet import TIGraNet, cli, training
 from tigranet.cli import app, data_app, main
-from tigranet.data import load_own
-from tigranet.data.seen import mark
+from tigranet.data import load_user_data
+from tigranet.data.leakage import content_hash
 from tigranet.graphs import grid
 from tigranet.training import hardware, recipe
 
@@ -111,8 +111,8 @@ def test_images_that_a_model_was_trained_on_do_not_test_it_when_others_have_come
     told = re.search(
         r"of (\d+) images drawn to test it was trained on (\d+), which are left out", " ".join(err.split())
     )
-    drawn, _ = load_own(tmp_path / "own", 0, 28)
-    again = [mark(image) in seen for image in drawn.test.images]
+    drawn, _ = load_user_data(tmp_path / "own", 0, 28)
+    again = [content_hash(image) in seen for image in drawn.test.images]
     assert [int(number) for number in told.groups()] == [len(again), sum(again)]
     assert 0 < sum(again) < len(again)
     assert json.loads(out)["images"] == len(again) - sum(again)
@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_made_is_found_before_training(monkeypatch, caps
 
 
 def test_an_error_that_nobody_foresaw_is_one_line_too(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("tigranet.experiments.runner.run", lambda *_, **__: [][0])
+    monkeypatch.setattr("tigranet.reproduction.runner.run", lambda *_, **__: [][0])
     code, _, err = tigranet(monkeypatch, capsys, "train", "mnist-012", "-o", str(tmp_path / "m"))
     assert code == 1
     assert err.splitlines()[-1] == "tigranet: IndexError: list index out of range"
@@ -398,7 +398,7 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
     (tmp_path / "data").mkdir()
     if name != "train":
         TIGraNet(**trained.config | {"image_size": 28}).save_pretrained("model")
-    monkeypatch.setattr("tigranet.data.fetch.fetch_mnist", lambda *_: [])
+    monkeypatch.setattr("tigranet.data.sources.download.fetch_mnist", lambda *_: [])
     example = shlex.split(EXAMPLES[name].removeprefix("Example: tigranet "))
     quick = {
         "train": ["--epochs", "1"],
@@ -413,7 +413,7 @@ def test_the_example_of_every_command_runs(name, monkeypatch, capsys, tmp_path, 
 
 
 def test_a_table_is_written_of_what_is_there(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("tigranet.experiments.reproduce._measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("tigranet.reproduction.reproduce._measure", lambda *_: pytest.fail("measured"))
     command = ("reproduce", "all", "--render-only", "-o", str(tmp_path))
     code, _, err = tigranet(monkeypatch, capsys, *command)
     assert code == 1
@@ -442,7 +442,7 @@ def test_few_images_are_drawn_as_a_curve_beside_the_table(monkeypatch, capsys, t
 
 def test_runs_that_diverge_are_named_at_the_end(monkeypatch, capsys, tmp_path):
     diverge = Mock(side_effect=training.Diverged("the loss became nan in epoch 1"))
-    monkeypatch.setattr("tigranet.experiments.reproduce._measure", diverge)
+    monkeypatch.setattr("tigranet.reproduction.reproduce._measure", diverge)
     command = ("reproduce", "all", "--quick", "--method", "GroupCNN", "-o", str(tmp_path))
     code, out, err = tigranet(monkeypatch, capsys, *command)
     assert code == 1

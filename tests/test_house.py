@@ -12,8 +12,8 @@ import tigranet
 
 PACKAGE = Path(tigranet.__file__).parent
 ROOMS = [  # data flows down this list; imports point up it
-    "testing", "files", "distributed", "graphs", "polynomials", "kernels", "layers", "notation", "architecture",
-    "pretrained", "model", "baselines", "data", "training", "evaluation", "experiments", "figures", "estimator",
+    "testing", "atomic_files", "distributed", "graphs", "polynomials", "ops", "layers", "notation", "architecture",
+    "pretrained", "model", "baselines", "data", "training", "evaluation", "reproduction", "figures", "estimator",
     "cli",
 ]  # fmt: skip
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
@@ -53,7 +53,7 @@ def test_imports_point_up(path):
 def test_training_knows_modules_not_tigranet():
     for path in (PACKAGE / "training").glob("*.py"):
         rooms = {room(name) for name in imported(path) if name.startswith("tigranet.")}
-        assert rooms <= {"files", "data", "training"}
+        assert rooms <= {"atomic_files", "data", "training"}
 
 
 def test_every_room_has_its_place():
@@ -108,6 +108,6 @@ def test_tests_mirror_the_package():
     tests = Path(__file__).parent
     for path in MODULES:
         relative = path.relative_to(PACKAGE)
-        if path.name == "__init__.py" or relative.parts[0] in ("training", "experiments"):
+        if path.name == "__init__.py" or relative.parts[0] in ("training", "reproduction"):
             continue  # training is tested through fit, experiments through the runner
         assert (tests / relative.with_name(f"test_{relative.name}")).exists(), relative

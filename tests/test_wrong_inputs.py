@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tigranet import Architecture, DynamicPool, GridLaplacian, SparseLaplacian, SpectralConv, Statistics, TIGraNet
-from tigranet.data import Labelled
+from tigranet.data import LabelledImages
 from tigranet.layers import MixedConv, OrientedProduct
 from tigranet.training import Recipe, fit
 
@@ -224,7 +224,7 @@ WRONG = {
     # training
     "NaN in the images": (
         lambda _: fit(
-            net(), *[Labelled(torch.full((4, 1, 8, 8), torch.nan), torch.zeros(4).long())] * 2, Recipe(epochs=1)
+            net(), *[LabelledImages(torch.full((4, 1, 8, 8), torch.nan), torch.zeros(4).long())] * 2, Recipe(epochs=1)
         ),
         "the training images hold NaN or infinity",
     ),

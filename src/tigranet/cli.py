@@ -15,16 +15,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tigranet.files import whole_file
+from tigranet.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import nn
 
-    from tigranet.data import Broken, DataSet
-    from tigranet.experiments.row import TableOf
+    from tigranet.data import DataSet, UnreadableFile
     from tigranet.model import TIGraNet
+    from tigranet.reproduction.experiment import TableSpec
 
 TRAINING = "training.json"
 """In a model's folder: how it was trained, on what, and what was measured."""
@@ -173,9 +173,9 @@ def train(
 ) -> None:
     """Train on upright images, measure on moved ones, save the model."""
     from tigranet.architecture import PRESETS, Architecture
-    from tigranet.experiments.card import card
-    from tigranet.experiments.paper import REPORTED
-    from tigranet.experiments.runner import recipe_for, run
+    from tigranet.reproduction.model_card import card
+    from tigranet.reproduction.paper import REPORTED
+    from tigranet.reproduction.runner import recipe_for, run
     from tigranet.training import Hardware, is_first_process
     from tigranet.training.checkpoints import LAST
 
@@ -208,7 +208,7 @@ def train(
     module.save_pretrained(output, model_card_kwargs={"about": card(measured, images, command)})
     drawn_by = {"data": data, "seed": seed, "group": group, "train_images": train_images}
     found = measured.to_json() | drawn_by | {"command": command}
-    with whole_file(output / TRAINING) as file:
+    with atomic_write(output / TRAINING) as file:
         json.dump(found | _marked(data, data_set), file, indent=2)
     picture = _draw(output / "rotated.png", module, data_set, console)
     if as_json:
@@ -272,17 +272,17 @@ def predict(
     images: Images,
     csv: Csv = None,
     parquet: Parquet = None,
-    reject: Annotated[float, typer.Option(help="Answer 'unknown' below this probability.")] = 0.0,
+    reject: Annotated[float, typer.Option(help="Prediction 'unknown' below this probability.")] = 0.0,
     as_json: JsonLines = False,
     debug: Debug = False,
 ) -> None:
     """Name the class of each image, at whatever angle it was taken."""
-    from tigranet.data import Broken
-    from tigranet.evaluation import answers
+    from tigranet.data import UnreadableFile
+    from tigranet.evaluation import predict_files
     from tigranet.model import TIGraNet
 
-    said = answers(TIGraNet.from_pretrained(model), _files(images), reject)
-    rows = (answer if isinstance(answer, Broken) else asdict(answer) for answer in said)
+    said = predict_files(TIGraNet.from_pretrained(model), _files(images), reject)
+    rows = (answer if isinstance(answer, UnreadableFile) else asdict(answer) for answer in said)
     _write(["path", "label", "probability"], rows, csv, parquet, as_json)
 
 
@@ -296,15 +296,15 @@ def features(
     debug: Debug = False,
 ) -> None:
     """The numbers that do not change when an image is turned, for any other classifier."""
-    from tigranet.data import Broken
-    from tigranet.evaluation import statistic_names, statistics
+    from tigranet.data import UnreadableFile
+    from tigranet.evaluation import feature_names, file_features
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
-    names = statistic_names(net)
+    names = feature_names(net)
     rows = (
-        phi if isinstance(phi, Broken) else {"path": str(path)} | dict(zip(names, phi.tolist(), strict=True))
-        for path, phi in statistics(net, _files(images))
+        phi if isinstance(phi, UnreadableFile) else {"path": str(path)} | dict(zip(names, phi.tolist(), strict=True))
+        for path, phi in file_features(net, _files(images))
     )
     _write(["path", *names], rows, csv, parquet, as_json)
 
@@ -333,7 +333,7 @@ def report(
     from tigranet.evaluation.plain_cnn import plain_cnn
     from tigranet.evaluation.report import report_on
     from tigranet.evaluation.robustness import check_fits
-    from tigranet.experiments.runner import recipe_for
+    from tigranet.reproduction.runner import recipe_for
 
     try:
         from tigranet.figures.report import save_report
@@ -393,7 +393,7 @@ def figures(
     except ModuleNotFoundError:
         raise ImportError("figures are drawn by matplotlib: pip install 'tigranet[figures]'") from None
     from tigranet.evaluation.robustness import check_fits
-    from tigranet.experiments.rivals import rivals_of
+    from tigranet.reproduction.rivals import rivals_of
 
     _check_writable(output, "gallery")
     console = Console(stderr=True, highlight=False)
@@ -429,8 +429,8 @@ def angles(
     the first network, so it has seen none of them.
     """
     from tigranet.evaluation.curves import invariance
-    from tigranet.evaluation.table import rows_to
-    from tigranet.experiments.rivals import rivals_of
+    from tigranet.evaluation.row_writer import rows_to
+    from tigranet.reproduction.rivals import rivals_of
 
     try:
         from tigranet.figures.angles import save_invariance
@@ -516,8 +516,8 @@ def reproduce(
     .png and a .svg. Several of these commands may add to the same files at once, each with seeds or methods of its own.
     A run that diverges does not stop the others; it is named at the end.
     """
-    from tigranet.experiments import reproduce as of_paper
-    from tigranet.experiments.tables import TABLES
+    from tigranet.reproduction import reproduce as of_paper
+    from tigranet.reproduction.tables import TABLES
 
     console = Console(stderr=True, highlight=False)
     if not render_only:
@@ -590,15 +590,17 @@ def bench(
 @data_app.command("list", epilog="Example: tigranet data list")
 def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
     """The named data sets, and which of them can be loaded now."""
-    from tigranet.data import NAMED, data_folder
+    from tigranet.data import REGISTRY, data_folder
 
     folder = data_folder(data_dir)
-    there = {name: named.source.there(folder) for name, named in NAMED.items()}
+    there = {name: named.source.there(folder) for name, named in REGISTRY.items()}
     if as_json:
-        print(json.dumps({name: {"about": NAMED[name].about, "there": is_there} for name, is_there in there.items()}))
+        print(
+            json.dumps({name: {"about": REGISTRY[name].about, "there": is_there} for name, is_there in there.items()})
+        )
         return
     table = Table("name", "what it is", "source", "there")
-    for name, named in NAMED.items():
+    for name, named in REGISTRY.items():
         table.add_row(name, named.about, named.source.name, "yes" if there[name] else "no")
     Console().print(table)
     print(f"data folder: {folder}")
@@ -608,7 +610,7 @@ def list_data(data_dir: DataDir = None, as_json: Json = False, debug: Debug = Fa
 def fetch(data_dir: DataDir = None, debug: Debug = False) -> None:
     """Download MNIST from its public mirrors; what is there already is kept."""
     from tigranet.data import data_folder
-    from tigranet.data.fetch import fetch_mnist
+    from tigranet.data.sources.download import fetch_mnist
 
     folder = data_folder(data_dir)
     for path in fetch_mnist(folder, Console(stderr=True, highlight=False)):
@@ -619,7 +621,7 @@ def fetch(data_dir: DataDir = None, debug: Debug = False) -> None:
 def check(data_dir: DataDir = None, as_json: Json = False, debug: Debug = False) -> None:
     """Load every source in the data folder and verify what it holds."""
     from tigranet.data import data_folder
-    from tigranet.data.named import check_sources
+    from tigranet.data.sources.registry import check_sources
 
     folder = data_folder(data_dir)
     found = check_sources(folder)
@@ -646,15 +648,15 @@ def _load(
     train_images: int | None = None,
 ) -> "DataSet":
     """A named set, or somebody's own images."""
-    from tigranet.data import NAMED, is_own, load, load_own
+    from tigranet.data import REGISTRY, is_user_data, load, load_user_data
 
-    if data in NAMED or not is_own(Path(data)):
+    if data in REGISTRY or not is_user_data(Path(data)):
         if Path(data).is_dir():
             console.print(f"'{data}' is the name of a data set; for the folder, write './{data}'")
         return load(data, seed, data_dir)
     with console.status("reading images") as status:
         read = count(1)
-        data_set, broken = load_own(
+        data_set, broken = load_user_data(
             Path(data), seed, size, color, group, train_images, lambda: status.update(f"reading images: {next(read)}")
         )
     _print_broken(broken, console)
@@ -702,7 +704,7 @@ def _load_for(
     model: Path, data: str, seed: int | None, data_dir: Path | None, console: Console
 ) -> "tuple[TIGraNet, DataSet, int]":
     """A saved network, the data brought to what it reads and drawn as for its training, and the seed."""
-    from tigranet.data.seen import mark, without_seen
+    from tigranet.data.leakage import content_hash, exclude_images
     from tigranet.model import TIGraNet
 
     net = TIGraNet.from_pretrained(model)
@@ -711,8 +713,8 @@ def _load_for(
     color = net.in_maps > 1
     own = (net.image_size, color, drawn.get("group"), drawn.get("train_images"))
     data_set = _load(data, drawn_by, data_dir, console, *own)
-    if "seen" in drawn and mark(data_set.test.images) != drawn["tested"]:  # whoever adds a file draws all anew
-        every, data_set = data_set, without_seen(data_set, set(drawn["seen"].split()))
+    if "seen" in drawn and content_hash(data_set.test.images) != drawn["tested"]:  # whoever adds a file draws all anew
+        every, data_set = data_set, exclude_images(data_set, set(drawn["seen"].split()))
         if left := len(every.test.labels) - len(data_set.test.labels):
             console.print(
                 f"{data_set.name} is not what it was when the model was trained: of {len(every.test.labels)} images "
@@ -723,22 +725,22 @@ def _load_for(
 
 def _marked(data: str, data_set: "DataSet") -> dict[str, str]:
     """Of a user's own images, what a model was trained on, and what tests it."""
-    from tigranet.data import NAMED
-    from tigranet.data.seen import mark
+    from tigranet.data import REGISTRY
+    from tigranet.data.leakage import content_hash
 
-    if data in NAMED:
+    if data in REGISTRY:
         return {}
-    return {"seen": " ".join(map(mark, data_set.train.images)), "tested": mark(data_set.test.images)}
+    return {"seen": " ".join(map(content_hash, data_set.train.images)), "tested": content_hash(data_set.test.images)}
 
 
 def _how_split(data: str, drawn: dict[str, Any]) -> str:
     """For the reader of a report."""
-    from tigranet.data import NAMED
-    from tigranet.data.split import HELD_OUT
+    from tigranet.data import REGISTRY
+    from tigranet.data.splits import HELD_OUT
 
     by = f"drawn by seed {drawn.get('seed', 0)}"
-    if data in NAMED:
-        return f"{NAMED[data].about}; {by}"
+    if data in REGISTRY:
+        return f"{REGISTRY[data].about}; {by}"
     if drawn.get("train_images"):
         return f"{drawn['train_images']} images to train, all others to test, {by}"
     kept = f"; images of one group ({drawn['group']}) stay together" if drawn.get("group") else ""
@@ -754,22 +756,26 @@ def _files(paths: list[Path]) -> "Iterator[Path]":
 
 
 def _write(
-    names: list[str], rows: "Iterator[dict[str, Any] | Broken]", csv: Path | None, parquet: Path | None, as_json: bool
+    names: list[str],
+    rows: "Iterator[dict[str, Any] | UnreadableFile]",
+    csv: Path | None,
+    parquet: Path | None,
+    as_json: bool,
 ) -> None:
     """Rows as they come; at the end, the files that there are none of. Where there is no row at all that is an error,
     and a file that was there stays."""
-    from tigranet.data import Broken
-    from tigranet.evaluation.table import rows_to
+    from tigranet.data import UnreadableFile
+    from tigranet.evaluation.row_writer import rows_to
 
     if sum((csv is not None, parquet is not None, as_json)) > 1:
         raise ValueError("rows are written in one way: give one of --csv, --parquet and --json")
     console = Console(stderr=True, highlight=False)
-    broken: list[Broken] = []
+    broken: list[UnreadableFile] = []
     number = 0
     with rows_to(names, csv, parquet, as_json) as write, console.status("0 images") as status:
         for number, row in enumerate(rows, start=1):
             status.update(f"{number} images")
-            if isinstance(row, Broken):
+            if isinstance(row, UnreadableFile):
                 broken.append(row)
             else:
                 write(row)
@@ -779,7 +785,7 @@ def _write(
     _print_broken(broken, console)
 
 
-def _print_broken(broken: "list[Broken]", console: Console) -> None:
+def _print_broken(broken: "list[UnreadableFile]", console: Console) -> None:
     if broken:
         console.print(f"{len(broken)} file{'s were' if len(broken) > 1 else ' was'} left out:")
     for file in broken:
@@ -797,7 +803,7 @@ def _check_writable(folder: Path, what: str = "model") -> None:
 
 def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console) -> Path | None:
     try:
-        from tigranet.figures.rotated import save_rotated
+        from tigranet.figures.rotated_examples import save_rotated
     except ModuleNotFoundError:
         console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
         return None
@@ -805,11 +811,11 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
     return path
 
 
-def _draw_by_images(kept: Path, table: "TableOf", epochs: int | None, console: Console) -> None:
-    from tigranet.experiments.records import records
+def _draw_by_images(kept: Path, table: "TableSpec", epochs: int | None, console: Console) -> None:
+    from tigranet.reproduction.results_file import records
 
     try:
-        from tigranet.figures.by_images import save_by_images
+        from tigranet.figures.training_size import save_by_images
     except ModuleNotFoundError:
         console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
         return

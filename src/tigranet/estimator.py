@@ -16,8 +16,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from torch import Tensor
 
 from tigranet.architecture import Architecture
-from tigranet.data.labelled import Labelled
-from tigranet.data.white import WIDE, white
+from tigranet.data.dataset import LabelledImages
+from tigranet.data.value_range import WIDE, full_scale
 from tigranet.graphs.grid import Boundary
 from tigranet.model import TIGraNet
 from tigranet.training import Recipe, fit
@@ -154,7 +154,7 @@ def _scale_of(pixels: np.ndarray) -> int | None:
         largest = _largest(pixels)
         if _is_wide(pixels) and largest > WIDE[-1]:
             raise ValueError(f"whole numbers are of at most 16 bits, got {largest} in X: divide X to [0, 1]")
-        return white(pixels.dtype, 0, largest)
+        return full_scale(pixels.dtype, 0, largest)
     return 1 if pixels.min() >= 0 and pixels.max() <= 1 else None
 
 
@@ -245,7 +245,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
                 torch.manual_seed(seed)
                 net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
             recipe = Recipe.for_network(net, len(images), **chosen, seed=seed)
-            data = Labelled(images, torch.from_numpy(labels.astype(np.int64)), weights)
+            data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             fit(net, data, None, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
         return self

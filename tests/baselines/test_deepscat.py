@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tigranet.baselines import DeepScat, ScatArchitecture
 from tigranet.baselines.deepscat import PCA, W
-from tigranet.data.transforms import ROTATED, Isometry
+from tigranet.data.augment.rigid import ROTATED, Isometry
 from tigranet.evaluation.accuracy import accuracy, moved_accuracy, predict
 from tigranet.testing import SQUARE
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tigranet.data.mnist import Mnist
+from tigranet.data.sources.mnist import Mnist
 
 
 @pytest.fixture
@@ -21,12 +21,12 @@ def small_mnist(monkeypatch) -> Mnist:
             )
         )
     )
-    monkeypatch.setattr("tigranet.data.mnist.SHA256", _checksum(mnist))
+    monkeypatch.setattr("tigranet.data.sources.mnist.SHA256", _checksum(mnist))
     return mnist
 
 
 def _checksum(mnist: Mnist) -> str:
-    from tigranet.data.mnist import checksum
+    from tigranet.data.sources.mnist import checksum
 
     return checksum(tuple(mnist))
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from tigranet.data import ROTATED, Isometry, Labelled
+from tigranet.data import ROTATED, Isometry, LabelledImages
 from tigranet.evaluation import Accuracy, accuracy, moved_accuracy, predict
 
 
@@ -16,7 +16,7 @@ class Brightest(nn.Module):
 def left_bright(count=40, size=8):
     images = torch.zeros(count, 1, size, size)
     images[:, :, 2:6, 1:3] = 1
-    return Labelled(images, torch.zeros(count, dtype=torch.int64))
+    return LabelledImages(images, torch.zeros(count, dtype=torch.int64))
 
 
 def test_accuracy_is_in_per_cent():

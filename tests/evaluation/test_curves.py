@@ -4,9 +4,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from tigranet import TIGraNet
-from tigranet.data import Labelled, rotate
+from tigranet.data import LabelledImages, rotate
 from tigranet.evaluation import accuracy
-from tigranet.evaluation.confidence import logits_of
 from tigranet.evaluation.curves import (
     ANGLES,
     DIRECTIONS,
@@ -19,6 +18,7 @@ from tigranet.evaluation.curves import (
     shifted,
     turned,
 )
+from tigranet.evaluation.predictions import logits_of
 from tigranet.testing import SQUARE, invariance_error
 
 
@@ -34,7 +34,7 @@ class TopLeft(nn.Module):
 def cornered(count=6, size=16):
     images = torch.zeros(count, 1, size, size)
     images[:, :, 2:4, 2:4] = torch.linspace(0.5, 1, count)[:, None, None, None]
-    return Labelled(images, torch.zeros(count, dtype=torch.int64))
+    return LabelledImages(images, torch.zeros(count, dtype=torch.int64))
 
 
 @pytest.mark.parametrize("outside", ["zeros", "reflection"])
@@ -61,7 +61,7 @@ def test_the_curve_of_a_network_that_sees_corners():
 
 def test_each_point_is_the_accuracy_on_images_turned_so():
     torch.manual_seed(1)
-    data = Labelled(torch.rand(40, 1, 16, 16), torch.arange(40) % 2)
+    data = LabelledImages(torch.rand(40, 1, 16, 16), torch.arange(40) % 2)
     seen = against_angle(TopLeft(), data, "reflection")
     assert seen.at == ANGLES == tuple(range(0, 361, 15))
     for angle, came in zip(seen.at, seen.accuracy, strict=True):
@@ -118,7 +118,7 @@ def test_tigranet_is_right_as_often_at_quarter_turns_to_the_image(trained, mnist
 
 
 def test_on_the_torus_a_shift_that_loses_nothing_changes_nothing(trained_on_torus, mnist_012):
-    padded = Labelled(F.pad(mnist_012.test.images[:30], (3, 3, 3, 3)), mnist_012.test.labels[:30])
+    padded = LabelledImages(F.pad(mnist_012.test.images[:30], (3, 3, 3, 3)), mnist_012.test.labels[:30])
     seen = against_shift(trained_on_torus, padded, lengths=[0.0, 2.0])
     assert seen.accuracy[0] == seen.accuracy[1]
 
@@ -154,7 +154,7 @@ def test_quarter_turns_change_the_logits_by_rounding_and_other_angles_by_more(ar
 
 
 def test_with_labels_the_accuracy_is_that_of_the_curve():
-    data = Labelled(torch.rand(20, 1, 16, 16), torch.arange(20) % 2)
+    data = LabelledImages(torch.rand(20, 1, 16, 16), torch.arange(20) % 2)
     seen = invariance(TopLeft(), data.images, data.labels, "reflection")
     wanted = against_angle(TopLeft(), data, "reflection")
     assert seen.at == wanted.at

@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
-from tigranet.data import DataSet, Isometry, Labelled
+from tigranet.data import DataSet, Isometry, LabelledImages
 from tigranet.evaluation import accuracy
 from tigranet.evaluation.report import report_on
 
@@ -17,7 +17,7 @@ from tigranet.evaluation.report import report_on
 @pytest.fixture(scope="module")
 def data() -> DataSet:
     torch.manual_seed(0)
-    parts = [Labelled(torch.rand(count, 1, 12, 12), torch.arange(count) % 2) for count in (8, 4, 14)]
+    parts = [LabelledImages(torch.rand(count, 1, 12, 12), torch.arange(count) % 2) for count in (8, 4, 14)]
     return DataSet("noise", ("bolt", "nut", "cat"), *parts, moved=Isometry(turned=True, outside="reflection"))
 
 

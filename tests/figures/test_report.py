@@ -8,7 +8,7 @@ import torch
 
 from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
-from tigranet.data import DataSet, Labelled
+from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation.report import QuarterTurn, report_on
 from tigranet.figures.report import render, save_report
 
@@ -37,8 +37,10 @@ class Text(HTMLParser):
 def made(class_names, rival=True, test_classes=None):
     torch.manual_seed(0)
     classes = len(class_names)
-    parts = [Labelled(torch.rand(count, 1, 12, 12), torch.arange(count) % classes) for count in (classes, classes)]
-    test = Labelled(torch.rand(20, 1, 12, 12), torch.arange(20) % (test_classes or classes))
+    parts = [
+        LabelledImages(torch.rand(count, 1, 12, 12), torch.arange(count) % classes) for count in (classes, classes)
+    ]
+    test = LabelledImages(torch.rand(20, 1, 12, 12), torch.arange(20) % (test_classes or classes))
     data = DataSet("<noise>", class_names, *parts, test)
     net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
     command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}

@@ -11,9 +11,9 @@ from torch.autograd import gradcheck
 from oracles import some_laplacians
 from tigranet import GridLaplacian
 from tigranet.graphs.grid import ISOTROPIC
-from tigranet.kernels import using
 from tigranet.layers import GradientProduct, MirrorProduct, OrientedProduct
 from tigranet.layers.products import Products
+from tigranet.ops import using
 from tigranet.testing import SQUARE, equivariance_error, on_nodes
 
 GRAPHS = some_laplacians()

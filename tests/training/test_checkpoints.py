@@ -11,7 +11,7 @@ import torch
 
 from images import fill
 from tigranet import TIGraNet
-from tigranet.data import Labelled
+from tigranet.data import LabelledImages
 from tigranet.training import Recipe, fit
 from tigranet.training.checkpoints import LAST
 
@@ -20,7 +20,7 @@ SMALL = "SC[2,2]-DP[30]-S[3]-FC[8]"
 
 def data(seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return Labelled(torch.rand(30, 1, 8, 8, generator=generator), torch.arange(30) % 3)
+    return LabelledImages(torch.rand(30, 1, 8, 8, generator=generator), torch.arange(30) % 3)
 
 
 def network():
@@ -39,16 +39,16 @@ class Stop(Exception):
 
 
 def stop_in_epoch(monkeypatch, epoch, step):
-    from tigranet.training.task import Classification
+    from tigranet.training.lightning_module import ClassifierModule
 
-    plain = Classification.training_step
+    plain = ClassifierModule.training_step
 
     def stopping(self, number):
         if (self.current_epoch, number) == (epoch, step):
             raise Stop
         return plain(self, number)
 
-    monkeypatch.setattr(Classification, "training_step", stopping)
+    monkeypatch.setattr(ClassifierModule, "training_step", stopping)
 
 
 @pytest.mark.parametrize("keep", ["last", "best"])
@@ -106,7 +106,7 @@ import torch
 from safetensors.torch import load_file
 torch.set_num_threads(1)
 from tigranet import TIGraNet, cli
-import tigranet.experiments.runner, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated
+import tigranet.reproduction.runner, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated_examples
 
 folder, out = sys.argv[1:]
 options = ["--epochs", "12", "--architecture", "SC[2,2]-DP[30]-S[3]-FC[8]", "--batch-size", "10", "--keep", "best"]

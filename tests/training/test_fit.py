@@ -9,9 +9,9 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from tigranet.data import Labelled
+from tigranet.data import LabelledImages
 from tigranet.training import Diverged, Hardware, Recipe, fit
-from tigranet.training.task import Classification
+from tigranet.training.lightning_module import ClassifierModule
 
 
 class Linear(nn.Sequential):
@@ -28,7 +28,7 @@ def easy(count=64, seed=0):
     images = 0.3 * torch.rand(count, 1, 4, 4, generator=generator)
     images[labels == 0, :, :, :2] += 0.7
     images[labels == 1, :, :, 2:] += 0.7
-    return Labelled(images, labels)
+    return LabelledImages(images, labels)
 
 
 def trained(recipe, console=None, **how):
@@ -98,7 +98,7 @@ def test_an_interrupt_is_an_interrupt(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tigranet.training.task.Classification.training_step", stop)
+    monkeypatch.setattr("tigranet.training.lightning_module.ClassifierModule.training_step", stop)
     handler = signal.getsignal(signal.SIGINT)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -110,7 +110,7 @@ def test_an_interrupt_is_an_interrupt(monkeypatch):
 def test_classes_of_different_sizes_count_the_same_if_asked():
     """With nothing to see, the bias is the logarithm of how much a class counts."""
     labels = torch.tensor([0] * 90 + [1] * 10)
-    blank = Labelled(torch.zeros(100, 1, 4, 4), labels)
+    blank = LabelledImages(torch.zeros(100, 1, 4, 4), labels)
     answers = {}
     for balanced in (False, True):
         torch.manual_seed(0)
@@ -167,8 +167,8 @@ def test_the_process_is_left_as_it_was(before, asked):
 
 def test_patience_ends_the_training_early(tmp_path):
     """Images and labels have nothing to do with each other: the validation loss soon rises."""
-    noise = Labelled(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
-    other = Labelled(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
+    noise = LabelledImages(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
+    other = LabelledImages(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
     fit(Linear(), noise, other, Recipe(epochs=40, learning_rate=0.5, patience=4), folder=tmp_path)
     assert len((tmp_path / "history.csv").read_text().splitlines()) < 41
 
@@ -206,20 +206,20 @@ def test_wrong_data_are_refused_before_training(as_a_user):
     nan[3] = torch.nan
     recipe = Recipe(epochs=1)
     for train, validation, message in (
-        (Labelled(images, labels[:-1]), easy(), "one label an image, got 64 training images and 63 labels"),
-        (Labelled(nan, labels), easy(), "the training images hold NaN or infinity"),
-        (easy(), Labelled(images[:0], labels[:0]), "there are no validation images"),
+        (LabelledImages(images, labels[:-1]), easy(), "one label an image, got 64 training images and 63 labels"),
+        (LabelledImages(nan, labels), easy(), "the training images hold NaN or infinity"),
+        (easy(), LabelledImages(images[:0], labels[:0]), "there are no validation images"),
         (
-            Labelled((255 * images).byte(), labels),
+            LabelledImages((255 * images).byte(), labels),
             easy(),
             r"training images are .* got torch.uint8: use .float\(\) / 255",
         ),
         (
-            Labelled(images, labels.float()),
+            LabelledImages(images, labels.float()),
             easy(),
             "training labels are whole numbers from 0 on, torch.int64, got torch.f",
         ),
-        (easy(), Labelled(images, labels - 1), "validation labels are whole numbers from 0 on, .* from -1"),
+        (easy(), LabelledImages(images, labels - 1), "validation labels are whole numbers from 0 on, .* from -1"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             fit(Linear(), train, validation, recipe)
@@ -301,7 +301,7 @@ def shown(images, **how):
     """What a training of one step showed a network, and the loss."""
     module = Seen()
     labels = torch.arange(len(images)) % 3
-    task = Classification(module, Labelled(images, labels), None, Recipe(1, len(images), **how))
+    task = ClassifierModule(module, LabelledImages(images, labels), None, Recipe(1, len(images), **how))
     task._trainer = SimpleNamespace(world_size=1, global_rank=0)
     return task.loss_of(torch.arange(len(images))), module
 

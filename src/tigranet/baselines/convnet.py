@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import nn
 
-from tigranet.baselines.rival import Rival
+from tigranet.baselines.baseline import Baseline
 from tigranet.notation import FC, Layer, Notation
 
 Border = Literal["none", "zeros"]
@@ -56,7 +56,7 @@ class ConvArchitecture(Notation):
     }
 
 
-class ConvNet(Rival):
+class ConvNet(Baseline):
     """3x3 filters with ReLU, max-pooling, fully-connected layers with ReLU between them, as LeCun's.
 
     The paper does not say what its filters see beyond the border (reading 19). It does say that the networks it

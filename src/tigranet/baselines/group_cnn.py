@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tigranet.baselines.baseline import Baseline
 from tigranet.baselines.centred_pool import CentredMeanPool
 from tigranet.baselines.resampling import on_pixels
-from tigranet.baselines.rival import Rival
 from tigranet.layers.standardise import Standardise
 from tigranet.notation import FC, Layer, Notation
 
@@ -139,7 +139,7 @@ class OrientationPool(nn.Module):
         return self.standardise(z.unflatten(1, (self.maps, -1)).amax(2).mean((2, 3)))
 
 
-class GroupCNN(Rival):
+class GroupCNN(Baseline):
     """Maps in 4 or 8 orientations that turn with the image; pooled over orientations and pixels, they do not change.
 
     The paper leaves this rival out; its reader would ask for it. With orientations in a multiple of 4 the answer is

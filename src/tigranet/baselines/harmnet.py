@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tigranet.baselines.baseline import Baseline
 from tigranet.baselines.centred_pool import CentredMeanPool
 from tigranet.baselines.resampling import on_pixels
-from tigranet.baselines.rival import Rival
 from tigranet.notation import Layer, Notation
 
 ORDERS = 2
@@ -169,7 +169,7 @@ class MeanModulus(nn.Module):
         return modulus(z).mean((1, 2, 4, 5)) + self.bias
 
 
-class HarmNet(Rival):
+class HarmNet(Baseline):
     """Complex maps of rotation orders 0 and 1, whose moduli turn with the image and whose mean does not change.
 
     Table 1 names the filters; its caption says 'HRC[X6,X7] operates on the X7 neighborhood with X6 feature maps',

@@ -1,26 +1,26 @@
 """Images and labels: named data sets, and what can be done to an image."""
 
-from tigranet.data.framed import Broken, read_framed
-from tigranet.data.labelled import DataSet, Labelled
-from tigranet.data.listing import image_files
-from tigranet.data.named import NAMED, data_folder, load
-from tigranet.data.own import is_own, load_own
-from tigranet.data.transforms import ROTATED, Isometry, jitter, rotate, shift
+from tigranet.data.augment.rigid import ROTATED, Isometry, jitter, rotate, shift
+from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.folder_index import image_files
+from tigranet.data.letterbox import UnreadableFile, read_letterboxed
+from tigranet.data.sources.registry import REGISTRY, data_folder, load
+from tigranet.data.user_data import is_user_data, load_user_data
 
 __all__ = [
-    "NAMED",
+    "REGISTRY",
     "ROTATED",
-    "Broken",
     "DataSet",
     "Isometry",
-    "Labelled",
+    "LabelledImages",
+    "UnreadableFile",
     "data_folder",
     "image_files",
-    "is_own",
+    "is_user_data",
     "jitter",
     "load",
-    "load_own",
-    "read_framed",
+    "load_user_data",
+    "read_letterboxed",
     "rotate",
     "shift",
 ]

@@ -1,19 +1,19 @@
 """What a trained network is worth."""
 
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
-from tigranet.evaluation.answers import UNKNOWN, Answer, answers, statistic_names, statistics
+from tigranet.evaluation.file_predictions import UNKNOWN, Prediction, feature_names, file_features, predict_files
 from tigranet.evaluation.robustness import Robustness, measure
 
 __all__ = [
     "UNKNOWN",
     "Accuracy",
-    "Answer",
+    "Prediction",
     "Robustness",
     "accuracy",
-    "answers",
+    "feature_names",
+    "file_features",
     "measure",
     "moved_accuracy",
     "predict",
-    "statistic_names",
-    "statistics",
+    "predict_files",
 ]

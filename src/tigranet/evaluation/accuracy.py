@@ -5,8 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tigranet.data.labelled import Labelled
-from tigranet.data.transforms import Interpolation, Isometry
+from tigranet.data.augment.rigid import Interpolation, Isometry
+from tigranet.data.dataset import LabelledImages
 
 ENOUGH = 1000
 """Moved images are drawn anew until there are as many as this, at most ten times."""
@@ -43,13 +43,13 @@ def predict(module: nn.Module, images: Tensor, batch_size: int | None = None) ->
         module.train(training)
 
 
-def accuracy(module: nn.Module, data: Labelled) -> float:
+def accuracy(module: nn.Module, data: LabelledImages) -> float:
     """The part of the images whose class is right, in per cent."""
     return 100 * float((predict(module, data.images) == data.labels).double().mean())
 
 
 def moved_accuracy(
-    module: nn.Module, data: Labelled, moved: Isometry, seed: int = 0, interpolation: Interpolation = "bilinear"
+    module: nn.Module, data: LabelledImages, moved: Isometry, seed: int = 0, interpolation: Interpolation = "bilinear"
 ) -> Accuracy:
     """The accuracy with every image moved by itself, over draws by ``seed``."""
     generator = torch.Generator().manual_seed(seed)

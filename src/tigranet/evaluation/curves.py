@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.data.labelled import Labelled
-from tigranet.data.transforms import Outside, rotate, shift
-from tigranet.evaluation.confidence import Transform, answered, logits_of
+from tigranet.data.augment.rigid import Outside, rotate, shift
+from tigranet.data.dataset import LabelledImages
+from tigranet.evaluation.predictions import Transform, logits_of, predict_classes
 from tigranet.testing import invariance_error
 
 ANGLES = tuple(float(angle) for angle in range(0, 361, 15))
@@ -81,7 +81,7 @@ def shift_lengths(size: int) -> tuple[float, ...]:
 
 def against_angle(
     module: nn.Module,
-    data: Labelled,
+    data: LabelledImages,
     outside: Outside = "zeros",
     angles: Sequence[float] = ANGLES,
     step: Callable[[], None] = lambda: None,
@@ -99,7 +99,7 @@ def against_angle(
 
 def against_shift(
     module: nn.Module,
-    data: Labelled,
+    data: LabelledImages,
     outside: Outside = "zeros",
     lengths: Sequence[float] | None = None,
     step: Callable[[], None] = lambda: None,
@@ -176,7 +176,7 @@ def relative_change(came: Float[Tensor, "count numbers"], before: Float[Tensor, 
 
 def _curve(
     module: nn.Module,
-    data: Labelled,
+    data: LabelledImages,
     points: Sequence[float],
     transforms: Callable[[float], list[Transform]],
     same: Callable[[float], float],
@@ -186,7 +186,7 @@ def _curve(
     seen: dict[float, tuple[float, float]] = {}
     for point in points:
         if same(point) not in seen:
-            asked = [answered(module, data.images, transform) for transform in transforms(same(point))]
+            asked = [predict_classes(module, data.images, transform) for transform in transforms(same(point))]
             accuracy = sum(part.right(data) for part in asked) / (len(asked) * len(data.labels))
             confidence = sum(float(part.confidence.double().mean()) for part in asked) / len(asked)
             seen[same(point)] = (100 * accuracy, 100 * confidence)

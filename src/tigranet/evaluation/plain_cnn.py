@@ -4,7 +4,7 @@ import torch
 from rich.console import Console
 
 from tigranet.baselines.convnet import ConvNet, comparable_convnet
-from tigranet.data.labelled import DataSet
+from tigranet.data.dataset import DataSet
 from tigranet.model import TIGraNet
 from tigranet.notation import FC
 from tigranet.training import Recipe, fit

@@ -13,15 +13,14 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from torch import Tensor
 
 from tigranet.baselines.convnet import ConvNet
-from tigranet.data.labelled import DataSet, Labelled
-from tigranet.evaluation.by_class import (
+from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.evaluation.class_report import (
     ClassFigures,
     Mistake,
     confident_mistakes,
     confusion,
     figures_by_class,
 )
-from tigranet.evaluation.confidence import Transform, answered
 from tigranet.evaluation.curves import (
     ANGLES,
     Curve,
@@ -31,6 +30,7 @@ from tigranet.evaluation.curves import (
     shift_lengths,
     turned,
 )
+from tigranet.evaluation.predictions import Transform, predict_classes
 from tigranet.evaluation.provenance import machine, versions
 from tigranet.evaluation.robustness import Robustness, check_fits, measure
 from tigranet.model import TIGraNet
@@ -144,7 +144,7 @@ def report_on(
                 bar.advance(task, count)
 
         subjects = tuple(_subject(name, module, data, some, few, seed, step) for name, module in networks)
-    seen = answered(net, data.test.images)
+    seen = predict_classes(net, data.test.images)
     return Report(
         data=_data_figures(data, how_split),
         subjects=subjects,
@@ -163,16 +163,16 @@ def _subject(
     name: str,
     module: TIGraNet | ConvNet,
     data: DataSet,
-    some: Labelled,
-    few: Labelled,
+    some: LabelledImages,
+    few: LabelledImages,
     seed: int,
     step: Callable[..., None],
 ) -> Subject:
     outside = data.moved.outside
-    upright = answered(module, data.test.images)
+    upright = predict_classes(module, data.test.images)
     quarters = []
     for degrees in QUARTERS:
-        seen = answered(module, data.test.images, partial(turned, degrees=float(degrees)))
+        seen = predict_classes(module, data.test.images, partial(turned, degrees=float(degrees)))
         changed = int((seen.classes != upright.classes).sum())
         quarters.append(QuarterTurn(degrees, seen.right(data.test), changed))
         step()
@@ -198,7 +198,7 @@ def _subject(
     )
 
 
-def _draw(data: Labelled, at_most: int, seed: int) -> Labelled:
+def _draw(data: LabelledImages, at_most: int, seed: int) -> LabelledImages:
     """All, or as many drawn by ``seed``."""
     chosen = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))[:at_most]
     return data.take(chosen.sort().values)

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from tigranet.baselines.convnet import ConvNet
-from tigranet.data.labelled import DataSet
-from tigranet.data.transforms import Isometry
+from tigranet.data.augment.rigid import Isometry
+from tigranet.data.dataset import DataSet
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.model import TIGraNet
 

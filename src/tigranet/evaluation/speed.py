@@ -9,8 +9,8 @@ from statistics import median
 import torch
 import torch.nn.functional as F
 
-from tigranet.kernels import using
 from tigranet.model import TIGraNet
+from tigranet.ops import using
 
 IN_A_ROW = 10
 """Calls with one image in a turn, as when images come one after the other."""

@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from tigranet.architecture import DP, MC, SC
-from tigranet.data.labelled import DataSet, Labelled
-from tigranet.data.transforms import Isometry, rotate
+from tigranet.data.augment.rigid import Isometry, rotate
+from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.evaluation.accuracy import predict
-from tigranet.figures.answers import draw_answers
 from tigranet.figures.filters import draw_filters, end_of_spectrum
 from tigranet.figures.maps import draw_layer, draw_pooling, draw_row, planes_of, pooled
+from tigranet.figures.predictions import draw_answers
 from tigranet.figures.svg import save_both
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.layers.spectral_conv import SpectralConv
@@ -26,7 +26,7 @@ COLUMNS = 9
 """Images side by side."""
 MISTAKES = 3
 MOVED = 1000
-"""Test images are moved, and answered, until there are so many."""
+"""Test images are moved, and predict_classes, until there are so many."""
 
 
 def save_gallery(
@@ -138,10 +138,10 @@ def _answers(networks: Mapping[str, nn.Module], data: DataSet, seed: int) -> Fig
     return figure
 
 
-def _moved(data: DataSet, how: Isometry, seed: int) -> Labelled:
+def _moved(data: DataSet, how: Isometry, seed: int) -> LabelledImages:
     """A draw of so many test images."""
     generator = torch.Generator().manual_seed(seed)
-    return Labelled(how(data.test.images[:MOVED], generator), data.test.labels[:MOVED])
+    return LabelledImages(how(data.test.images[:MOVED], generator), data.test.labels[:MOVED])
 
 
 def _example(net: TIGraNet, data: DataSet) -> int:

@@ -10,13 +10,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tigranet.data.labelled import Labelled
+from tigranet.atomic_files import atomic_write
+from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.figures.confusion import confusion_size, draw_confusion
 from tigranet.figures.curves import OURS, OURS_TOO, RIVAL, Line, draw_against_angle, draw_against_shift, draw_change
 from tigranet.figures.svg import as_data_uri, as_svg
-from tigranet.files import whole_file
 
 PAGE, NUMBERS = "report.html", "report.json"
 OUTSIDE = {"zeros": "zeros (black)", "reflection": "mirror images of the border"}
@@ -25,18 +25,18 @@ CURVE = (5.0, 3.1)
 """Inches; two stand side by side on a desk, one fills a phone."""
 
 
-def save_report(folder: Path, report: Report, test: Labelled) -> Path:
+def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
     """Write the page and its numbers into ``folder``, each whole or not at all; ``test`` holds the images."""
     folder.mkdir(parents=True, exist_ok=True)
     page = render(report, test)
-    with whole_file(folder / NUMBERS) as file:
+    with atomic_write(folder / NUMBERS) as file:
         file.write(json.dumps(report.to_json(), indent=2) + "\n")
-    with whole_file(folder / PAGE) as file:
+    with atomic_write(folder / PAGE) as file:
         file.write(page)
     return folder / PAGE
 
 
-def render(report: Report, test: Labelled) -> str:
+def render(report: Report, test: LabelledImages) -> str:
     """The page. Names that are not UTF-8 are shown with a mark for each letter that is not."""
     environment = Environment(
         loader=PackageLoader("tigranet", "figures"), autoescape=True, undefined=StrictUndefined, trim_blocks=True

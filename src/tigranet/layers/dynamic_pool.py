@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.kernels import fused_pooling
+from tigranet.ops import fused_pooling
 
 Ties = Literal["keep", "strict"]
 

@@ -5,8 +5,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.kernels import fused_chebyshev, fused_chebyshev_sum, fused_mixed
 from tigranet.layers.standardise import Standardise
+from tigranet.ops import fused_chebyshev, fused_chebyshev_sum, fused_mixed
 from tigranet.polynomials import chebyshev, chebyshev_sum
 
 

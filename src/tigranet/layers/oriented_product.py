@@ -6,8 +6,8 @@ from torch import Tensor
 
 from tigranet.graphs.grid import GridLaplacian, Vector
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.kernels import fused_products
 from tigranet.layers.products import Products
+from tigranet.ops import fused_products
 
 
 class OrientedProduct(Products):

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.kernels import fused_convolution
 from tigranet.layers.filter_bank import filter_bank
+from tigranet.ops import fused_convolution
 from tigranet.polynomials import powers
 
 

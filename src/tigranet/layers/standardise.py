@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.distributed import alone, moments
-from tigranet.kernels import settled, standardised
+from tigranet.ops import settled, standardised
 
 
 class Standardise(nn.Module):

@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.kernels import fused_statistics
+from tigranet.ops import fused_statistics
 from tigranet.polynomials import chebyshev
 
 

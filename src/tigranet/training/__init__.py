@@ -2,8 +2,8 @@
 
 from tigranet.training.fit import Log, fit
 from tigranet.training.hardware import Hardware
-from tigranet.training.process import is_first_process
+from tigranet.training.lightning_module import Diverged
+from tigranet.training.process_state import is_first_process
 from tigranet.training.recipe import Recipe
-from tigranet.training.task import Diverged
 
 __all__ = ["Diverged", "Hardware", "Log", "Recipe", "fit", "is_first_process"]

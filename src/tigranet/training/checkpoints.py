@@ -13,8 +13,8 @@ import torch
 from lightning.pytorch.callbacks import Checkpoint
 from torch import nn
 
-from tigranet.data.labelled import Labelled
-from tigranet.files import whole_file
+from tigranet.atomic_files import atomic_write
+from tigranet.data.dataset import LabelledImages
 from tigranet.training.recipe import Recipe
 
 LAST, BEST, HISTORY = "last.ckpt", "best.ckpt", "history.csv"
@@ -49,7 +49,7 @@ class Checkpoints(Checkpoint):
                 trainer.save_checkpoint(self.folder / BEST)
             trainer.save_checkpoint(self.folder / LAST)
             if trainer.is_global_zero:
-                with whole_file(self.folder / HISTORY) as file:
+                with atomic_write(self.folder / HISTORY) as file:
                     names = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
                     table = csv.DictWriter(file, names, restval="", lineterminator="\n")
                     table.writeheader()
@@ -62,7 +62,7 @@ class Checkpoints(Checkpoint):
         self.lowest, self.history = state["lowest"], state["history"]
 
 
-def about(module: nn.Module, train: Labelled, validation: Labelled | None, recipe: Recipe) -> str:
+def about(module: nn.Module, train: LabelledImages, validation: LabelledImages | None, recipe: Recipe) -> str:
     """What a training is of, in brief: two that differ in it do not end with the same weights."""
     digest = hashlib.sha256(f"{module} {getattr(module, 'config', {})} {asdict(recipe)}".encode())
     for tensor in (*train, *(validation or ())):

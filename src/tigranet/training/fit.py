@@ -13,22 +13,22 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from rich.console import Console
 from torch import nn
 
-from tigranet.data.labelled import Labelled
+from tigranet.data.dataset import LabelledImages
 from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
-from tigranet.training.graphed import GraphedClassification
+from tigranet.training.cuda_graph import CudaGraphClassifierModule
 from tigranet.training.hardware import Hardware
-from tigranet.training.process import left_as_it_was
+from tigranet.training.lightning_module import ClassifierModule, Diverged
+from tigranet.training.process_state import left_as_it_was
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
-from tigranet.training.task import Classification, Diverged
 
 Log = Literal["csv", "tensorboard"]
 
 
 def fit(
     module: nn.Module,
-    train: Labelled,
-    validation: Labelled | None,
+    train: LabelledImages,
+    validation: LabelledImages | None,
     recipe: Recipe,
     console: Console | None = None,
     *,
@@ -90,7 +90,7 @@ def fit(
             **hardware.for_trainer(),
         )
         alone = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
-        kind = GraphedClassification if alone and trainer.precision != "16-mixed" else Classification
+        kind = CudaGraphClassifierModule if alone and trainer.precision != "16-mixed" else ClassifierModule
         task = kind(module, train, validation, recipe)
         begin_at = unfinished(where, begun) if folder and resume else None
         module.train()  # a network that was loaded is in evaluation mode
@@ -111,7 +111,7 @@ def fit(
     return module.to(trainer.strategy.root_device).eval()
 
 
-def _check(name: str, data: Labelled) -> None:
+def _check(name: str, data: LabelledImages) -> None:
     if len(data.images) != len(data.labels):
         raise ValueError(f"one label an image, got {len(data.images)} {name} images and {len(data.labels)} labels")
     if not len(data.images):

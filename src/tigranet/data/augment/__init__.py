@@ -1,0 +1,1 @@
+"""Image transforms: rigid movements, smooth deformations and changes of tone."""

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from tigranet.data import load
+from tigranet.data.sources.neu_steel import CLASSES, PREFIXES, find_neu_steel, load_neu_steel
+
+
+@pytest.fixture
+def original(tmp_path):
+    """Files as they come, each of one grey that says which it is; and one that is none of them."""
+    folder = tmp_path / "NEU-CLS"
+    folder.mkdir()
+    for label, prefix in enumerate(PREFIXES):
+        for number in range(1, 301):
+            Image.new("L", (8, 8), 40 * label + number % 40).save(folder / f"{prefix}_{number}.bmp")
+    Image.new("L", (8, 8)).save(folder / "thumbnail_1.bmp")
+    return tmp_path
+
+
+def test_the_original_files_come_in_the_order_of_class_and_number(original):
+    steel = load_neu_steel(original)
+    assert steel.images.shape == (1800, 64, 64)
+    assert len(find_neu_steel(original)) == 1800
+    assert steel.labels.tolist() == [label for label in range(6) for _ in range(300)]
+    wanted = [40 * label + number % 40 for label in range(6) for number in range(1, 301)]
+    assert steel.images[:, 30, 30].tolist() == wanted
+
+
+def test_what_is_missing_is_said(original, tmp_path):
+    (original / "NEU-CLS" / "In_7.bmp").unlink()
+    with pytest.raises(ValueError, match=r"300 images of each of the 6 defects; .* has 300, 299, 300.*are missing"):
+        load_neu_steel(original)
+
+
+def test_no_files_and_files_cut_short(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no NEU steel defects in .*: put neu_steel64\.npz there, or the fold"):
+        load_neu_steel(tmp_path)
+    (tmp_path / "neu_steel64.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"neu_steel64\.npz' cannot be read as NumPy's"):
+        load_neu_steel(tmp_path)
+
+
+@pytest.mark.parametrize("images", [np.zeros((1800, 8, 8), np.uint8), np.zeros((1800, 64, 64))])
+def test_images_of_another_size_or_type_are_refused(tmp_path, images):
+    np.savez(tmp_path / "neu_steel64.npz", images=images, label=np.repeat(np.arange(6), 300))
+    with pytest.raises(
+        ValueError, match=r"bytes of shape \(1800, 64, 64\) for as many labels; .* has (uint8|float64) of"
+    ):
+        load_neu_steel(tmp_path)
+
+
+def test_it_is_drawn_by_seed_and_no_image_is_in_two_parts(tmp_path):
+    images = np.zeros((1800, 64, 64), np.uint8)
+    images[:, 0, 0], images[:, 0, 1] = np.divmod(np.arange(1800), 256)
+    np.savez(tmp_path / "neu_steel64.npz", images=images, label=np.repeat(np.arange(6), 300))
+    data, other = load("neu-steel", 0, tmp_path), load("neu-steel", 1, tmp_path)
+    assert data.class_names == CLASSES
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [300, 0, 1500]
+    corners = [(part.images[:, 0, 0, :2] * 255).round().tolist() for part in (data.train, data.test)]
+    assert len({tuple(corner) for part in corners for corner in part}) == 1800
+    assert not np.array_equal(data.train.images, other.train.images)
+    assert data.moved.turned
+    assert data.moved.outside == "reflection"
+
+
+def test_the_real_file(real_data):
+    steel = load_neu_steel(real_data)
+    assert steel.images.dtype == np.uint8
+    assert steel.images.shape == (1800, 64, 64)

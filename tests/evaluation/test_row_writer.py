@@ -1,0 +1,62 @@
+import csv
+import json
+import os
+
+import pytest
+
+from tigranet.evaluation.row_writer import rows_to
+
+NAMES = ["path", "label", "probability"]
+ROWS = [
+    {"path": "a, b.png", "label": "nut", "probability": 0.5},
+    {"path": 'quoted".png', "label": "bolt", "probability": 1.0},
+]
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    with rows_to(NAMES, csv_file=tmp_path / "out.csv") as write:
+        for row in ROWS:
+            write(row)
+    with (tmp_path / "out.csv").open() as file:
+        assert [row | {"probability": float(row["probability"])} for row in csv.DictReader(file)] == ROWS
+
+
+def test_parquet_rows_come_back_as_they_were(tmp_path):
+    import pyarrow.parquet as pq
+
+    strange = {"path": os.fsdecode(b"caf\xe9.png"), "label": "nut", "probability": 0.25}
+    with rows_to(NAMES, parquet=tmp_path / "out.parquet") as write:
+        for row in [*ROWS * 3000, strange]:
+            write(row)
+    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert found[:-1] == ROWS * 3000
+    assert found[-1]["path"] == "caf\ufffd.png"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_parquet_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "out.parquet").write_text("precious")
+
+    def fail():
+        with rows_to(NAMES, parquet=tmp_path / "out.parquet") as write:
+            write(ROWS[0])
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+    assert (tmp_path / "out.parquet").read_text() == "precious"
+    with (
+        pytest.raises(NotADirectoryError, match="there is no folder"),
+        rows_to(NAMES, parquet=tmp_path / "no" / "x.parquet"),
+    ):
+        pass
+
+
+def test_the_screen_has_csv_or_json_lines(capsys):
+    with rows_to(NAMES) as write:
+        write(ROWS[0])
+    assert capsys.readouterr().out == 'path,label,probability\n"a, b.png",nut,0.5\n'
+    with rows_to(NAMES, as_json=True) as write:
+        write(ROWS[1])
+    assert json.loads(capsys.readouterr().out) == ROWS[1]
