@@ -76,7 +76,7 @@ def one(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> 
     fit(net, train, None, recipe, hardware=Hardware(accelerator="cpu"))
     return key(name, size, seed, candidate) | {
         "upright": round(accuracy(net, data.validation), 2),
-        "rotated": round(moved_accuracy(net, data.validation, data.moved, seed).mean, 2),
+        "rotated": round(moved_accuracy(net, data.validation, data.test_motion, seed).mean, 2),
         "seconds": round(perf_counter() - start, 1),
     }
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tigranet import Architecture
 from tigranet.data import load_user_data
-from tigranet.evaluation import measure
+from tigranet.evaluation import measure_robustness
 from tigranet.reproduction.runner import recipe_for, run
 
 
@@ -21,7 +21,7 @@ def main(folder: Path, model: Path, epochs: int | None = None) -> None:
     architecture = Architecture.parse("paper-small")
     recipe = recipe_for(data, architecture, **({} if epochs is None else {"epochs": epochs}))
     net, _ = run(data, architecture, recipe, console=Console(stderr=True))
-    found = measure(net, data)
+    found = measure_robustness(net, data)
     print(f"upright: {found.upright:.1f} %")
     for how, accuracy in found.moved.items():
         print(f"{how}: {accuracy} %")

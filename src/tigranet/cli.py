@@ -221,9 +221,9 @@ def train(
         ["validation images", validation, paper.validation if paper else ""],
         ["test images, upright", f"{measured.test:.1f}", paper.test if paper else ""],
     ]
-    if data_set.moved.turned or data_set.moved.shifted:
+    if data_set.test_motion.rotated or data_set.test_motion.max_shift:
         rows.append([f"test images, {measured.how}", str(measured.moved), paper.moved if paper else ""])
-    if data_set.moved.turned:
+    if data_set.test_motion.rotated:
         rows.append(["same, pixels not interpolated", str(measured.nearest), "-"])
     table = Table("accuracy, %", "measured", *([f"paper, {paper.table}"] if paper else []))
     for row in rows:
@@ -250,12 +250,12 @@ def evaluate(
     Images are drawn to test as they were for training, so none was seen in it. Where images of your own have come or
     gone since, those that were seen are left out.
     """
-    from tigranet.evaluation import measure
+    from tigranet.evaluation import measure_robustness
 
     console = Console(stderr=True, highlight=False)
     net, data_set, seed = _load_for(model, data, seed, data_dir, console)
     with console.status("measuring"):
-        found = measure(net, data_set, seed)
+        found = measure_robustness(net, data_set, seed)
     if as_json:
         print(json.dumps(found.to_json()))
         return
@@ -332,7 +332,7 @@ def report(
 
     from tigranet.evaluation.plain_cnn import plain_cnn
     from tigranet.evaluation.report import report_on
-    from tigranet.evaluation.robustness import check_fits
+    from tigranet.evaluation.robustness import check_compatible
     from tigranet.reproduction.runner import recipe_for
 
     try:
@@ -344,7 +344,7 @@ def report(
     _check_writable(output, "report")
     console = Console(stderr=True, highlight=False)
     net, data_set, seed = _load_for(model, data, seed, data_dir, console)
-    check_fits(net, data_set)
+    check_compatible(net, data_set)
     trained = _record(model)
     made = {"command": shlex.join(["tigranet", *sys.argv[1:]]), "model": str(model), "boundary": net.boundary}
     rival = None
@@ -392,13 +392,13 @@ def figures(
         from tigranet.figures.gallery import save_gallery
     except ModuleNotFoundError:
         raise ImportError("figures are drawn by matplotlib: pip install 'tigranet[figures]'") from None
-    from tigranet.evaluation.robustness import check_fits
+    from tigranet.evaluation.robustness import check_compatible
     from tigranet.reproduction.rivals import rivals_of
 
     _check_writable(output, "gallery")
     console = Console(stderr=True, highlight=False)
     net, data_set, seed = _load_for(model, data, seed, data_dir, console)
-    check_fits(net, data_set)
+    check_compatible(net, data_set)
     beside = rivals_of(net, data_set, seed, epochs, console) if rivals else None
     with console.status("drawing"):
         written = save_gallery(output, net, data_set, seed, beside)
@@ -457,7 +457,7 @@ def angles(
         known = name not in nets or (name in trained and nets[name].class_names == tuple(data_set.class_names))
         with console.status(f"turning images for {name}"):
             labels = test.labels if known else None
-            found[name] = invariance(module, test.images, labels, data_set.moved.outside, at)
+            found[name] = invariance(module, test.images, labels, data_set.test_motion.padding, at)
     written = save_invariance(output, found, 100 / len(data_set.class_names))
     with rows_to(["network", "degrees", "change", "accuracy"], output / "angles.csv") as write:
         for name, seen in found.items():
@@ -807,7 +807,7 @@ def _draw(path: Path, module: "TIGraNet", data_set: "DataSet", console: Console)
     except ModuleNotFoundError:
         console.print("no picture without matplotlib: pip install 'tigranet\\[figures]'")
         return None
-    save_rotated(path, module, data_set.test, data_set.class_names, data_set.moved.outside)
+    save_rotated(path, module, data_set.test, data_set.class_names, data_set.test_motion.padding)
     return path
 
 

@@ -82,7 +82,7 @@ def test_it_tells_upright_digits_apart_and_turned_ones(fitted, mnist_012):
     assert accuracy(fitted, mnist_012.test) >= 95
     few = mnist_012.test._replace(images=mnist_012.test.images[:10], labels=mnist_012.test.labels[:10])
     assert moved_accuracy(fitted, few, ROTATED).mean >= 90
-    assert moved_accuracy(fitted, few, Isometry(shifted=2)).mean >= 90
+    assert moved_accuracy(fitted, few, Isometry(max_shift=2)).mean >= 90
 
 
 def test_it_predicts_what_its_logits_say(small):

@@ -11,4 +11,4 @@ def test_some_are_taken_with_their_labels():
 
 
 def test_a_set_is_tested_rotated_unless_it_says_otherwise(mnist_012):
-    assert mnist_012.moved == ROTATED
+    assert mnist_012.test_motion == ROTATED

@@ -14,7 +14,7 @@ def test_the_split_is_stratified_repeatable_and_whole(tmp_path):
     fill(tmp_path, {"a": 40, "b": 20, "c": 3})
     data, broken = load_user_data(tmp_path, seed=1)
     assert broken == []
-    assert data.moved == Isometry(turned=True, outside="reflection")
+    assert data.test_motion == Isometry(rotated=True, padding="reflection")
     assert [torch.bincount(part.labels).tolist() for part in (data.train, data.validation, data.test)] == [
         [28, 14, 1], [6, 3, 1], [6, 3, 1],
     ]  # fmt: skip

@@ -62,8 +62,8 @@ def test_the_draws_are_those_of_the_seed():
 
 
 def test_shifts_are_measured_too():
-    assert moved_accuracy(Brightest(), left_bright(), Isometry(shifted=1)).mean == 100
-    assert moved_accuracy(Brightest(), left_bright(), Isometry(shifted=5)).mean < 100
+    assert moved_accuracy(Brightest(), left_bright(), Isometry(max_shift=1)).mean == 100
+    assert moved_accuracy(Brightest(), left_bright(), Isometry(max_shift=5)).mean < 100
 
 
 def test_a_trained_network_is_far_above_chance_at_every_angle(trained, mnist_012):

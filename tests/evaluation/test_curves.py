@@ -46,7 +46,7 @@ def test_a_quarter_turn_moves_pixels_and_changes_none(degrees, outside):
 
 def test_other_angles_are_those_of_rotate():
     images = torch.rand(3, 2, 9, 9)
-    assert torch.equal(turned(images, 30.0, "reflection"), rotate(images, torch.full((3,), 30.0), outside="reflection"))
+    assert torch.equal(turned(images, 30.0, "reflection"), rotate(images, torch.full((3,), 30.0), padding="reflection"))
     close = torch.full((3,), 90.0)
     torch.testing.assert_close(turned(images, 90.0), rotate(images, close), atol=1e-4, rtol=0)  # the same way round
 

@@ -18,7 +18,7 @@ from tigranet.evaluation.report import report_on
 def data() -> DataSet:
     torch.manual_seed(0)
     parts = [LabelledImages(torch.rand(count, 1, 12, 12), torch.arange(count) % 2) for count in (8, 4, 14)]
-    return DataSet("noise", ("bolt", "nut", "cat"), *parts, moved=Isometry(turned=True, outside="reflection"))
+    return DataSet("noise", ("bolt", "nut", "cat"), *parts, test_motion=Isometry(rotated=True, padding="reflection"))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def test_every_picture_is_written_twice(tmp_path, trained, mnist_012):
 
 def test_the_same_picture_is_the_same_file(tmp_path):
     images = LabelledImages(torch.rand(6, 1, 9, 9), torch.arange(6) % 2)
-    data = DataSet("d", ("a", "b"), images, images, images, Isometry(shifted=1))
+    data = DataSet("d", ("a", "b"), images, images, images, Isometry(max_shift=1))
     net = TIGraNet("SC[2,2]-S[1]", 2).eval()  # without pooling
     first, second = (save_gallery(tmp_path / name, net, data) for name in ("one", "two"))
     assert sorted({path.stem for path in first}) == [
@@ -43,7 +43,7 @@ def test_a_network_without_the_papers_layers_is_drawn_without_their_pictures(tmp
 
 def test_colours_and_images_that_are_not_square_are_drawn(tmp_path):
     images = LabelledImages(torch.rand(4, 3, 8, 11), torch.tensor([0, 0, 1, 2]))
-    data = DataSet("d", ("a", "b", "c"), images, images, images, Isometry(outside="reflection"))
+    data = DataSet("d", ("a", "b", "c"), images, images, images, Isometry(padding="reflection"))
     save_gallery(tmp_path, TIGraNet("SC[2,2]-DP[9]-SC[7,2]-DP[5]-S[1]", 3, in_maps=3).eval(), data)
 
 

@@ -36,7 +36,7 @@ def test_photographs_are_shown_in_their_colours_with_their_mirror_images():
     images = torch.rand(1, 3, 8, 8)
     upright, turned = drawn(images, "reflection")
     assert upright == pytest.approx(images[0].permute(1, 2, 0).numpy(), abs=1e-6)
-    wanted = rotate(images, torch.tensor([45.0]), outside="reflection")[0].permute(1, 2, 0)
+    wanted = rotate(images, torch.tensor([45.0]), padding="reflection")[0].permute(1, 2, 0)
     assert turned == pytest.approx(wanted.numpy(), abs=1e-6)
 
 

@@ -50,6 +50,6 @@ class DataSet:
     train: LabelledImages
     validation: LabelledImages
     test: LabelledImages
-    moved: Isometry = ROTATED
+    test_motion: Isometry = ROTATED
     test_files: tuple[str, ...] | None = None
     """Where the images to test with came from, if they are files."""

@@ -62,7 +62,7 @@ def load_user_data(
         groups = None if listing.groups is None else tuple(listing.groups[number] for number in read.tolist())
     _check_trained(path, class_names, every.labels, parts)
     drawn = _parts(every.labels, class_names, parts, groups, seed, train_images)
-    moved = Isometry(turned=True, outside="reflection")  # photographs fill their frame
+    moved = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
     files = None if paths is None else tuple(str(paths[place]) for place in drawn[2].tolist())
     train, validation, test = (_taken(every, part) for part in drawn)
     name = path.resolve().name if path.is_dir() else path.stem

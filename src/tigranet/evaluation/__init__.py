@@ -2,7 +2,7 @@
 
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
 from tigranet.evaluation.file_predictions import UNKNOWN, Prediction, feature_names, file_features, predict_files
-from tigranet.evaluation.robustness import Robustness, measure
+from tigranet.evaluation.robustness import Robustness, measure_robustness
 
 __all__ = [
     "UNKNOWN",
@@ -12,7 +12,7 @@ __all__ = [
     "accuracy",
     "feature_names",
     "file_features",
-    "measure",
+    "measure_robustness",
     "moved_accuracy",
     "predict",
     "predict_files",

@@ -53,7 +53,7 @@ def moved_accuracy(
 ) -> Accuracy:
     """The accuracy with every image moved by itself, over draws by ``seed``."""
     generator = torch.Generator().manual_seed(seed)
-    draws = min(10, -(-ENOUGH // len(data.labels))) if moved.turned or moved.shifted else 1
+    draws = min(10, -(-ENOUGH // len(data.labels))) if moved.rotated or moved.max_shift else 1
     images = data.images.to(device_of(module))  # they are moved there as well
     seen = torch.tensor(
         [accuracy(module, data._replace(images=moved(images, generator, interpolation))) for _ in range(draws)],

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.data.augment.rigid import Outside, rotate, shift
+from tigranet.data.augment.rigid import Padding, rotate, shift
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.predictions import Transform, logits_of, predict_classes
 from tigranet.testing import invariance_error
@@ -18,7 +18,7 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 def turned(
-    images: Float[Tensor, "batch maps height width"], degrees: float, outside: Outside = "zeros"
+    images: Float[Tensor, "batch maps height width"], degrees: float, padding: Padding = "zeros"
 ) -> Float[Tensor, "batch maps turned_height turned_width"]:
     """Images turned counter-clockwise; by a multiple of 90 degrees their pixels change places, by no other arithmetic.
 
@@ -29,14 +29,14 @@ def turned(
     quarters, rest = divmod(degrees, 90)
     if rest == 0:
         return torch.rot90(images, int(quarters) % 4, (2, 3))
-    return rotate(images, torch.full((len(images),), degrees), outside=outside)
+    return rotate(images, torch.full((len(images),), degrees), padding=padding)
 
 
 def shifted(
-    images: Float[Tensor, "batch maps height width"], down: int, right: int, outside: Outside = "zeros"
+    images: Float[Tensor, "batch maps height width"], down: int, right: int, padding: Padding = "zeros"
 ) -> Float[Tensor, "batch maps height width"]:
     """All images shifted alike."""
-    return shift(images, torch.full((len(images),), down), torch.full((len(images),), right), outside)
+    return shift(images, torch.full((len(images),), down), torch.full((len(images),), right), padding)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def shift_lengths(size: int) -> tuple[float, ...]:
 def against_angle(
     module: nn.Module,
     data: LabelledImages,
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
     angles: Sequence[float] = ANGLES,
     step: Callable[[], None] = lambda: None,
 ) -> Curve:
@@ -92,7 +92,7 @@ def against_angle(
     """
 
     def transforms(angle: float) -> list[Transform]:
-        return [partial(turned, degrees=angle, outside=outside)]
+        return [partial(turned, degrees=angle, padding=padding)]
 
     return _curve(module, data, angles, transforms, lambda angle: angle % 360, step)
 
@@ -100,7 +100,7 @@ def against_angle(
 def against_shift(
     module: nn.Module,
     data: LabelledImages,
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
     lengths: Sequence[float] | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> Curve:
@@ -108,7 +108,7 @@ def against_shift(
 
     def transforms(length: float) -> list[Transform]:
         steps = [(int(length) * down, int(length) * right) for down, right in DIRECTIONS] if length else [(0, 0)]
-        return [partial(shifted, down=down, right=right, outside=outside) for down, right in steps]
+        return [partial(shifted, down=down, right=right, padding=padding) for down, right in steps]
 
     lengths = shift_lengths(min(data.images.shape[2:])) if lengths is None else lengths
     return _curve(module, data, lengths, transforms, lambda length: length, step)
@@ -117,7 +117,7 @@ def against_shift(
 def change_by_angle(
     function: Transform,
     images: Float[Tensor, "count maps height width"],
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
     angles: Sequence[float] = ANGLES,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[float, ...]:
@@ -132,7 +132,7 @@ def change_by_angle(
 
     def one(angle: float) -> float:
         with torch.inference_mode():
-            error = invariance_error(answer, images, partial(turned, degrees=angle, outside=outside))
+            error = invariance_error(answer, images, partial(turned, degrees=angle, padding=padding))
         step()
         return error
 
@@ -143,7 +143,7 @@ def invariance(
     module: nn.Module,
     images: Float[Tensor, "count maps height width"],
     labels: Int[Tensor, " count"] | None = None,
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
     angles: Sequence[float] = ANGLES,
     step: Callable[[], None] = lambda: None,
 ) -> Invariance:
@@ -156,7 +156,7 @@ def invariance(
     seen: dict[float, tuple[float, float]] = {}
     for angle in angles:
         if angle % 360 not in seen:
-            logits = logits_of(module, images, partial(turned, degrees=angle, outside=outside))
+            logits = logits_of(module, images, partial(turned, degrees=angle, padding=padding))
             right = 0.0 if labels is None else 100 * float((logits.argmax(1) == labels).double().mean())
             seen[angle % 360] = relative_change(logits, upright), right
         step()

@@ -28,7 +28,7 @@ class Prediction:
 def predict_files(
     net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH
 ) -> Iterator[Prediction | UnreadableFile]:
-    """An answer to each file, in order; a file that cannot be read is predict_classes with the reason.
+    """An answer to each file, in order; a file that cannot be read yields the reason.
 
     Images are brought to the size that ``net`` was trained on. Below the probability ``reject`` the label is 'unknown'.
     """

@@ -32,7 +32,7 @@ from tigranet.evaluation.curves import (
 )
 from tigranet.evaluation.predictions import Transform, predict_classes
 from tigranet.evaluation.provenance import machine, versions
-from tigranet.evaluation.robustness import Robustness, check_fits, measure
+from tigranet.evaluation.robustness import Robustness, check_compatible, measure_robustness
 from tigranet.model import TIGraNet
 
 QUARTERS = (90, 180, 270)
@@ -126,7 +126,7 @@ def report_on(
 
     ``how_split`` and ``made`` are for the reader. Progress is drawn on ``console``, if one is given.
     """
-    check_fits(net, data)
+    check_compatible(net, data)
     if curve_images < 1:
         raise ValueError(f"the curves need at least 1 image, got {curve_images}")
     networks: list[tuple[str, TIGraNet | ConvNet]] = [("TIGraNet", net)]
@@ -168,7 +168,7 @@ def _subject(
     seed: int,
     step: Callable[..., None],
 ) -> Subject:
-    outside = data.moved.outside
+    outside = data.test_motion.padding
     upright = predict_classes(module, data.test.images)
     quarters = []
     for degrees in QUARTERS:
@@ -176,7 +176,7 @@ def _subject(
         changed = int((seen.classes != upright.classes).sum())
         quarters.append(QuarterTurn(degrees, seen.right(data.test), changed))
         step()
-    robustness = measure(module, data, seed)
+    robustness = measure_robustness(module, data, seed)
     step()
     looked_at: dict[str, Transform] = {"logits": module}
     if isinstance(module, TIGraNet):
@@ -212,8 +212,8 @@ def _data_figures(data: DataSet, how_split: str) -> DataFigures:
     return DataFigures(
         name=data.name,
         how_split=how_split,
-        moved=str(data.moved),
-        outside=data.moved.outside,
+        moved=str(data.test_motion),
+        outside=data.test_motion.padding,
         size=(height, width),
         channels=channels,
         images={part: images(getattr(data, part).labels) for part in ("train", "validation", "test")},

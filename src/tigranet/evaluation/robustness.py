@@ -35,7 +35,7 @@ class Robustness:
         return asdict(self) | {"moved": moved}
 
 
-def check_fits(net: TIGraNet | ConvNet, data: DataSet) -> None:
+def check_compatible(net: TIGraNet | ConvNet, data: DataSet) -> None:
     """Whether ``net`` can have been trained on ``data``."""
     classes, maps = len(data.class_names), data.test.images.shape[1]
     if (net.num_classes, net.in_maps) != (classes, maps):
@@ -51,18 +51,18 @@ def check_fits(net: TIGraNet | ConvNet, data: DataSet) -> None:
         )
 
 
-def measure(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:
+def measure_robustness(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:
     """:func:`robustness` of a network that is first checked to fit ``data``."""
-    check_fits(net, data)
+    check_compatible(net, data)
     return robustness(net, data, seed)
 
 
 def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
     """Any network on the test images of ``data``: upright; turned by 90 degrees, which changes no pixel; rotated with
     and without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
-    rotated = Isometry(turned=True, outside=data.moved.outside)
-    steps = data.moved.shifted or max(1, min(data.test.images.shape[2:]) // 8)
-    shifted = replace(data.moved, turned=False, shifted=steps)
+    rotated = Isometry(rotated=True, padding=data.test_motion.padding)
+    steps = data.test_motion.max_shift or max(1, min(data.test.images.shape[2:]) // 8)
+    shifted = replace(data.test_motion, rotated=False, max_shift=steps)
     quarter = data.test._replace(images=torch.rot90(data.test.images, 1, (2, 3)))
     moved = {
         QUARTER: Accuracy(accuracy(module, quarter), 0.0, 1),

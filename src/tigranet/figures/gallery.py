@@ -26,7 +26,7 @@ COLUMNS = 9
 """Images side by side."""
 MISTAKES = 3
 MOVED = 1000
-"""Test images are moved, and predict_classes, until there are so many."""
+"""Test images are moved, and classified, until there are so many."""
 
 
 def save_gallery(
@@ -68,7 +68,7 @@ def _turned(net: TIGraNet, data: DataSet) -> Figure:
     """One image at eight angles, with the answers, and maps of the last convolution: they turn with it."""
     which = _example(net, data)
     image = data.test.images[which].expand(len(ANGLES), -1, -1, -1)
-    images = rotate(image, torch.tensor(ANGLES), outside=data.moved.outside)
+    images = rotate(image, torch.tensor(ANGLES), padding=data.test_motion.padding)
     answers = predict(net, images)
     said = [data.class_names[answer] for answer in answers.tolist()]
     layers = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
@@ -103,7 +103,7 @@ def _after_pooling(net: TIGraNet, data: DataSet) -> Figure:
 
 def _test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
     """Moved test images with the answers, some of them mistakes where there are any, and maps of every convolution."""
-    moved = _moved(data, data.moved, seed)
+    moved = _moved(data, data.test_motion, seed)
     answers = predict(net, moved.images)
     wrong = answers != moved.labels
     right = torch.nonzero(~wrong).flatten()
@@ -119,7 +119,7 @@ def _test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
     figure = Figure(figsize=(7, 0.9 * (1 + len(shown))), layout="constrained")
     places = figure.subplots(1 + len(shown), 1)
     draw_row(places[0], [plane.mean(0).numpy() for plane in images], framed=framed, said=said)
-    told = f"test images, {data.moved}, with the answers; mistakes are framed"
+    told = f"test images, {data.test_motion}, with the answers; mistakes are framed"
     places[0].set_title(told, fontsize=9, loc="left")
     for place, (number, which) in zip(places[1:], shown, strict=True):
         draw_layer(place, net, images, number, which, framed)
@@ -130,7 +130,11 @@ def _test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
 
 def _answers(networks: Mapping[str, nn.Module], data: DataSet, seed: int) -> Figure:
     """The first test images of each class, turned or moved as the data set is tested, as every network sees them."""
-    how = data.moved if data.moved.turned or data.moved.shifted else Isometry(True, outside=data.moved.outside)
+    how = (
+        data.test_motion
+        if data.test_motion.rotated or data.test_motion.max_shift
+        else Isometry(True, padding=data.test_motion.padding)
+    )
     moved = _moved(data, how, seed)
     figure = Figure(figsize=(7, 0.98 * len(networks)), layout="constrained")
     places = list(figure.subplots(len(networks), 1, squeeze=False)[:, 0])

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, nn
 
-from tigranet.data.augment.rigid import Outside, rotate
+from tigranet.data.augment.rigid import Padding, rotate
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
 from tigranet.figures.maps import WRONG
@@ -27,15 +27,15 @@ def draw_rotated(
     data: LabelledImages,
     class_names: Sequence[str],
     angles: Sequence[float],
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
 ) -> None:
     """One row an image of ``data``, one column an angle; under each, the answer, in a frame if it is wrong.
 
-    Light digits, with zeros ``outside``, are drawn dark on white; photographs, with their mirror images, as they are.
+    Digits, whose ``padding`` is zeros, are drawn dark on white; photographs as they are.
     """
     count, size = len(data.labels), data.images.shape[-1]
     images = data.images.repeat_interleave(len(angles), dim=0)
-    turned = rotate(images, torch.tensor(angles, dtype=torch.float32).repeat(count), outside=outside)
+    turned = rotate(images, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
     answers = predict(module, turned).reshape(count, len(angles)).tolist()
     step = size + 9  # room for the answer
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -9), aspect="equal")
@@ -45,7 +45,7 @@ def draw_rotated(
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
             image = turned[row * len(angles) + column]
-            shown = _photograph(image, data.images[row]) if outside == "reflection" else 1 - image.mean(0).numpy()
+            shown = _photograph(image, data.images[row]) if padding == "reflection" else 1 - image.mean(0).numpy()
             axes.imshow(shown, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
             answer, right = answers[row][column], answers[row][column] == int(data.labels[row])
             colour = RIGHT if right else WRONG
@@ -58,14 +58,14 @@ def draw_rotated(
 
 
 def save_rotated(
-    path: Path, module: nn.Module, data: LabelledImages, class_names: Sequence[str], outside: Outside = "zeros"
+    path: Path, module: nn.Module, data: LabelledImages, class_names: Sequence[str], padding: Padding = "zeros"
 ) -> None:
     """A page of :func:`draw_rotated` with two images of each class, or fewer where there are many classes."""
     each = max(1, 6 // len(class_names))
     rows = torch.cat([torch.nonzero(data.labels == label).flatten()[:each] for label in range(len(class_names))])
     angles = [0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0]
     figure = Figure(figsize=(0.78 * len(angles), 0.8 * len(rows)), layout="constrained")
-    draw_rotated(figure.add_subplot(), module, data.take(rows), class_names, angles, outside)
+    draw_rotated(figure.add_subplot(), module, data.take(rows), class_names, angles, padding)
     figure.suptitle("trained upright, asked at every angle", fontsize=11)
     with any_letters():
         figure.savefig(path, dpi=150)

@@ -76,7 +76,7 @@ def launch(kernel: Any, blocks: Three, block: Three, args: list[Any], device: An
         error = _driver().cuLaunchKernel(kernel.func, *blocks, *block, shared, stream, pointers, None)
     if error:
         raise RuntimeError(
-            f"CUDA's driver predict_classes error {error} to a kernel of tigranet: TIGRANET_KERNELS=plain avoids it"
+            f"CUDA's driver returned error {error} to a kernel of tigranet: TIGRANET_KERNELS=plain avoids it"
         )
 
 

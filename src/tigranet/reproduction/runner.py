@@ -115,13 +115,13 @@ def train_and_measure(
     seconds = perf_counter() - start
     with console.status("measuring") if console else nullcontext():
         found = robustness(module, data, recipe.seed)
-        how = str(data.moved)
+        how = str(data.test_motion)
         known = found.moved | {str(Isometry()): Accuracy(found.upright, 0.0, 1)}
-        moved = known.get(how) or moved_accuracy(module, data.test, data.moved, recipe.seed)
-        if not data.moved.turned:
+        moved = known.get(how) or moved_accuracy(module, data.test, data.test_motion, recipe.seed)
+        if not data.test_motion.rotated:
             nearest = moved  # shifts are by whole pixels
-        elif data.moved.shifted:
-            nearest = moved_accuracy(module, data.test, data.moved, recipe.seed, "nearest")
+        elif data.test_motion.max_shift:
+            nearest = moved_accuracy(module, data.test, data.test_motion, recipe.seed, "nearest")
         else:
             nearest = found.moved[NEAREST]
         return Measured(

