@@ -15,9 +15,10 @@ from torch import nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
+from tigranet.model_folder import LAST_CHECKPOINT as LAST
 from tigranet.training.recipe import Recipe
 
-LAST, BEST, HISTORY = "last.ckpt", "best.ckpt", "history.csv"
+BEST, HISTORY = "best.ckpt", "history.csv"
 
 
 class Checkpoints(Checkpoint):
