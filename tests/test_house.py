@@ -12,7 +12,8 @@ import tigranet
 
 PACKAGE = Path(tigranet.__file__).parent
 ROOMS = [  # data flows down this list; imports point up it
-    "testing", "atomic_files", "cache_folder", "model_folder", "distributed", "graphs", "polynomials", "ops", "layers", "notation", "architecture",
+    "testing", "atomic_files", "cache_folder", "model_folder",
+    "distributed", "graphs", "polynomials", "ops", "layers", "notation", "architecture",
     "pretrained", "model", "baselines", "data", "training", "evaluation", "reproduction", "figures", "estimator",
     "cli",
 ]  # fmt: skip
