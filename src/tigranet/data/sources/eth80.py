@@ -40,19 +40,6 @@ class Eth80(NamedTuple):
     """Number of the object in each view, from 0 to 79."""
 
 
-def find_eth80(folder: Path) -> list[Path]:
-    """Find the files of ETH-80 in a data folder.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        ``eth80.npz`` alone if it exists, else the original PNG files below a folder like ``eth80-cropped256``, which
-        may be none.
-    """
-    return FILES.find(folder)
-
-
 def load_eth80(folder: Path) -> Eth80:
     """Load ETH-80 from a data folder.
 
@@ -113,7 +100,7 @@ def _grey_pool(folder: Path) -> ImagePool:
     return pool._replace(images=pool.images._replace(images=luminance(pool.images.images)))
 
 
-ETH80 = Source("ETH-80", lambda folder: bool(find_eth80(folder)), _grey_pool)
+ETH80 = Source("ETH-80", lambda folder: bool(FILES.find(folder)), _grey_pool)
 """Views in grey."""
 ETH80_COLOR = replace(ETH80, load_pool=_color_pool)
 """Views in colour."""

@@ -36,19 +36,6 @@ class NeuSteel(NamedTuple):
     """Positions in ``CLASSES``."""
 
 
-def find_neu_steel(folder: Path) -> list[Path]:
-    """Find the files of the NEU defects in a data folder.
-
-    Args:
-        folder: The data folder.
-
-    Returns:
-        ``neu_steel64.npz`` alone if it exists, else the original files below a folder like ``NEU-CLS``, which may be
-        none.
-    """
-    return FILES.find(folder)
-
-
 def load_neu_steel(folder: Path) -> NeuSteel:
     """Load the NEU defects from a data folder.
 
@@ -93,7 +80,7 @@ def _read_images(files: list[Path]) -> NeuSteel:
 
 NEU_STEEL = Source(
     "NEU steel",
-    lambda folder: bool(find_neu_steel(folder)),
+    lambda folder: bool(FILES.find(folder)),
     lambda folder: ImagePool(labelled_grey(*load_neu_steel(folder))),
 )
 """All images of defects."""
