@@ -44,7 +44,11 @@ def split(
     for label, name in enumerate(class_names):
         members = torch.nonzero(labels == label).flatten()
         if len(members) <= held_out:
-            remedy = "set the number of training images with --train-images" if held_out > 1 else "assign some to val"
+            remedy = (
+                "set the number of training images with --train-images"
+                if held_out > 1
+                else "assign images to the part val"
+            )
             raise ValueError(
                 f"expected at least {held_out + 1} readable images of the class '{name}', got {len(members)}: "
                 f"add images, or {remedy}"
