@@ -56,7 +56,7 @@ def test_every_public_name_exists():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="'tigranet'.*'Nothing'"):
+    with pytest.raises(AttributeError, match=r"'tigranet'.*'Nothing'"):
         tigranet.Nothing  # noqa: B018
 
 
