@@ -2,6 +2,7 @@ import copy
 import pickle
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -49,12 +50,24 @@ def test_an_invalid_size_is_not_cached():
     assert grids.get(2, 2).num_nodes == 4  # the lock is free again
 
 
-def test_many_threads_with_many_sizes_get_the_right_grids():
+@pytest.fixture
+def slow_build(monkeypatch):
+    """Building a grid takes long enough for another thread to run."""
+    build = GridLaplacian.__init__
+
+    def build_slowly(self, *arguments):
+        time.sleep(0.001)
+        build(self, *arguments)
+
+    monkeypatch.setattr(GridLaplacian, "__init__", build_slowly)
+
+
+def test_many_threads_with_many_sizes_get_the_right_grids(slow_build):
     grids, start = GridCache(max_grids=3), threading.Barrier(8)
 
     def request_grids(thread):
         start.wait()
-        for step in range(200):
+        for step in range(40):
             height, width = 2 + (thread + step) % 7, 2 + (3 * step) % 5
             grid = grids.get(height, width)
             assert (grid.height, grid.width) == (height, width)
@@ -65,7 +78,7 @@ def test_many_threads_with_many_sizes_get_the_right_grids():
         assert all(pool.map(request_grids, range(8)))
 
 
-def test_threads_share_one_grid_per_size():
+def test_threads_share_one_grid_per_size(slow_build):
     grids, start = GridCache(), threading.Barrier(8)
 
     def request_grid(_):
@@ -96,12 +109,12 @@ def test_a_copy_can_be_made_while_another_thread_holds_the_lock(monkeypatch):
     grids, is_building, is_copied = GridCache(), threading.Event(), threading.Event()
     build = GridLaplacian.__init__
 
-    def slow_build(self, *arguments):
+    def build_and_wait(self, *arguments):
         is_building.set()
         assert is_copied.wait(10)
         build(self, *arguments)
 
-    monkeypatch.setattr(GridLaplacian, "__init__", slow_build)
+    monkeypatch.setattr(GridLaplacian, "__init__", build_and_wait)
     with ThreadPoolExecutor(1) as pool:
         pending = pool.submit(grids.get, 5, 5)
         assert is_building.wait(10)
