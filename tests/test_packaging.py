@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = {
     str(path.relative_to(ROOT / "src"))
     for path in (ROOT / "src").rglob("*")
-    if path.suffix in (".py", ".typed", ".html", ".json", ".safetensors", ".md")
+    if path.is_file() and "__pycache__" not in path.parts
 }
 
 
