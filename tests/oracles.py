@@ -86,8 +86,10 @@ def random_grid(rng: np.random.Generator, max_side: int = 24) -> GridLaplacian:
 
 
 def random_signal(rng: np.random.Generator, batch: int, maps: int, nodes: int) -> Tensor:
-    """Return a random signal: noise, sparse, constant, huge, tiny, rounded or nonnegative values, in any memory layout
-    and in single or double precision."""
+    """Return a random signal of a random kind, memory layout and precision.
+
+    Its values are noise, sparse, constant, huge, tiny, rounded or nonnegative.
+    """
     y = torch.from_numpy(rng.standard_normal((batch, maps, nodes)))
     kind = rng.integers(7)
     if kind == 1:
