@@ -206,7 +206,7 @@ def _numba_moments(name: str, scale: str, k: str, indent: str) -> str:
 """
 
 
-def _numba_step(v: str, before: str, factor: str, indent: str) -> str:
+def _numba_step(v: str, previous: str, factor: str, indent: str) -> str:
     """Return the source of one step of the Chebyshev recursion."""
     first = f"{v}_first"
     return f"""
@@ -214,7 +214,7 @@ def _numba_step(v: str, before: str, factor: str, indent: str) -> str:
 {indent}row = row + cuda.shfl_sync(ALL, row, left) + cuda.shfl_sync(ALL, row, right)
 {indent}@ below = {v}_next
 {indent}@ below = below + cuda.shfl_sync(ALL, below, left) + cuda.shfl_sync(ALL, below, right)
-{indent}@ {before}_r = -{factor} * s_r * s_r * (above + row + below - {v}_r) - {before}_r
+{indent}@ {previous}_r = -{factor} * s_r * s_r * (above + row + below - {v}_r) - {previous}_r
 {indent}@ above, row = row, below
 """
 
