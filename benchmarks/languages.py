@@ -196,7 +196,7 @@ def _numba_moments(name: str, scale: str, k: str, indent: str) -> str:
 {indent}    total += cuda.shfl_xor_sync(ALL, total, shift)
 {indent}mean = total * float32(1 / SIZE**2)
 {indent}squares = float32(0)
-{indent}@ d = (abs({name}_r) * {scale} - mean) * kept
+{indent}@ d = (abs({name}_r) * {scale} - mean) * lane_mask
 {indent}@ squares += d * d
 {indent}for shift in (16, 8, 4, 2, 1):
 {indent}    squares += cuda.shfl_xor_sync(ALL, squares, shift)
@@ -227,13 +227,13 @@ def statistics(z, active, root, phi, items):
         return
     inside = lane < SIZE
     column = lane if inside else 0
-    kept = float32(1) if inside else float32(0)
-    edge, middle = root[column] * kept, root[SIZE + column] * kept
-    over_edge, over_middle = kept / root[column], kept / root[SIZE + column]
+    lane_mask = float32(1) if inside else float32(0)
+    edge, middle = root[column] * lane_mask, root[SIZE + column] * lane_mask
+    over_edge, over_middle = lane_mask / root[column], lane_mask / root[SIZE + column]
     left, right = (lane - 1) & 31, (lane + 1) & 31
     a = cuda.local.array(SIZE, float32)
     b = cuda.local.array(SIZE, float32)
-    @ a_r = z[item, ROW * SIZE + column] * float32(active[item, ROW * SIZE + column]) * kept
+    @ a_r = z[item, ROW * SIZE + column] * float32(active[item, ROW * SIZE + column]) * lane_mask
     @ b_r = float32(0)
 {_numba_moments("a", "float32(1)", "0", "    ")}
     @ a_r *= s_r

@@ -115,10 +115,10 @@ def test_filters_are_drawn_over_the_spectrum_of_the_networks_own_grid(diagonal):
     end = float(Eigenbasis.of(GridLaplacian(9, 9, boundary="torus", diagonal=diagonal)).lam[-1])
     other = float(Eigenbasis.of(GridLaplacian(9, 9, boundary="torus", diagonal=1.1 - diagonal)).lam[-1])
     assert abs(end - other) > 0.1  # the test can tell the two grids apart
-    assert [place.get_xlim()[1] for place in axes] == pytest.approx([end, end], abs=0.02)
+    assert [panel.get_xlim()[1] for panel in axes] == pytest.approx([end, end], abs=0.02)
     layers = [layer for layer in net.graph_layers if hasattr(layer, "alpha")]
-    for place, layer in zip(axes, layers, strict=True):
-        curves = [line for line in place.lines if len(line.get_xdata()) > 2]
+    for panel, layer in zip(axes, layers, strict=True):
+        curves = [line for line in panel.lines if len(line.get_xdata()) > 2]
         assert [line.get_ydata()[0] for line in curves] == pytest.approx(layer.alpha[:, 0].tolist(), abs=1e-6)
 
 

@@ -259,21 +259,21 @@ def _change_rows(subjects: Sequence[Subject]) -> list[dict[str, str]]:
 
 def _provenance(report: Report) -> list[tuple[str, str]]:
     """Return the last table of the page: how the numbers were computed."""
-    made = report.made
-    rows = [("command", made["command"])] if "command" in made else []
+    provenance = report.made
+    rows = [("command", provenance["command"])] if "command" in provenance else []
     rows += [
         (subject.name, f"{subject.architecture}, {subject.parameters:,} parameters") for subject in report.subjects
     ]
-    if "boundary" in made:
-        rows.append(("boundary", made["boundary"]))
-    if "recipe" in made:
-        rows.append(("CNN trained with", f"the same training images; {made['recipe']}"))
+    if "boundary" in provenance:
+        rows.append(("boundary", provenance["boundary"]))
+    if "recipe" in provenance:
+        rows.append(("CNN trained with", f"the same training images; {provenance['recipe']}"))
     rows.append(("seed", str(report.seed)))
-    rows.append(("versions", ", ".join(f"{name} {version}" for name, version in made["versions"].items())))
-    machine = made["machine"]
+    rows.append(("versions", ", ".join(f"{name} {version}" for name, version in provenance["versions"].items())))
+    machine = provenance["machine"]
     threads = f"{machine['threads']} thread{'s' * (machine['threads'] > 1)}"
     rows.append(("machine", ", ".join(filter(None, [machine["gpu"], machine["cpu"], threads]))))
-    rows.append(("date", made["date"]))
+    rows.append(("date", provenance["date"]))
     return rows
 
 
