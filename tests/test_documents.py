@@ -79,8 +79,8 @@ def contents(path: Path) -> dict[Path, tuple[int, int]]:
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
 
 
-def run_command(line: str, documented: str, folder: Path) -> None:
-    """Run a line of a ``bash`` block: it writes what its options name, or it prints what the page shows."""
+def run_command(line: str, documented: str, folder: Path) -> str:
+    """Run a line of a ``bash`` block: it writes to the paths in its options or prints, and prints what the page shows."""
     targets = [folder / path for path in re.findall(r"(?:-o|--output|--csv|--parquet) (\S+)", line)]
     before = [contents(target) for target in targets]
     printed = run(["bash", "-c", line.replace(LONG_TRAINING, SHORT_TRAINING)], folder)
@@ -90,6 +90,7 @@ def run_command(line: str, documented: str, folder: Path) -> None:
         assert all(size > 0 for size, _ in written.values()), f"'{line}' writes an empty file: {written}"
     assert targets or printed, f"'{line}' neither writes nor prints"
     assert_prints(printed, documented)
+    return printed
 
 
 def run_python(blocks: list[tuple[str, str]], folder: Path) -> None:
@@ -100,11 +101,11 @@ def run_python(blocks: list[tuple[str, str]], folder: Path) -> None:
         assert shape(actual) == shape(documented), code
 
 
-def check_readme(folder: Path) -> None:
+def check_readme(printed: str, folder: Path) -> None:
     assert TIGraNet.from_pretrained(folder / "model").num_classes == 3
 
 
-def check_your_images(folder: Path) -> None:
+def check_your_images(printed: str, folder: Path) -> None:
     images = {str(path.relative_to(folder)) for path in (folder / "my_images").rglob("*.png")}
     assert len(images) == 100
     for name in ("config.json", "model.safetensors", "README.md", "training.json", "rotated.png"):
@@ -120,13 +121,13 @@ def check_your_images(folder: Path) -> None:
         assert {row["path"] for row in csv.DictReader(file)} == images
 
 
-def check_paper(folder: Path) -> None:
-    assert TIGraNet.from_pretrained(folder / "model").class_names == ("0", "1", "2")
+def check_paper(printed: str, folder: Path) -> None:
     rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "paper.md").read_text(), re.MULTILINE)
-    assert {name for row in rows for name in re.findall("`(.+?)`", row)} == set(REGISTRY)
+    names = {name for row in rows for name in re.findall("`(.+?)`", row)}
+    assert names == set(REGISTRY) == set(re.findall(r"^│ (\S+)", printed, re.MULTILINE))
 
 
-def check_reproducing(folder: Path) -> None:
+def check_reproducing(printed: str, folder: Path) -> None:
     written = {path.name for path in (folder / "measured").iterdir()}
     assert {f"{table}-quick.{kind}" for table in ("table2", "few") for kind in ("jsonl", "csv", "md")} <= written
     assert {"few-quick.png", "few-quick.svg"} <= written
@@ -136,7 +137,7 @@ def check_reproducing(folder: Path) -> None:
     }
 
 
-def check_oriented(folder: Path) -> None:
+def check_oriented(printed: str, folder: Path) -> None:
     with open(folder / "angles" / "angles.csv") as file:
         rows = list(csv.DictReader(file))
     assert {row["network"] for row in rows} == {"paper-mnist-rot", "oriented-small"}
@@ -144,7 +145,11 @@ def check_oriented(folder: Path) -> None:
     assert (folder / "angles" / "angles.png").stat().st_size > 10_000
 
 
-def check_nothing(folder: Path) -> None:
+def check_python_workflows(printed: str, folder: Path) -> None:
+    assert TIGraNet.from_pretrained(folder / "model").class_names == ("0", "1", "2")
+
+
+def check_nothing(printed: str, folder: Path) -> None:
     """The page's own assertions and its documented output are the check."""
 
 
@@ -152,6 +157,7 @@ PAGE_CHECKS = {
     "README": check_readme,
     "oriented": check_oriented,
     "paper": check_paper,
+    "python-workflows": check_python_workflows,
     "pytorch": check_nothing,
     "reproducing": check_reproducing,
     "scikit-learn": check_nothing,
@@ -163,6 +169,7 @@ PAGE_CHECKS = {
 def test_a_page_runs_as_written(page, tmp_path):
     check = PAGE_CHECKS[page.stem]
     program: list[tuple[str, str]] = []
+    printed = ""
     for language, code, documented in [*blocks_of(page), ("end", "", "")]:
         if language == "python":
             program.append((code, documented))
@@ -171,8 +178,8 @@ def test_a_page_runs_as_written(page, tmp_path):
             run_python(program, tmp_path)
             program = []
         for line in code.splitlines():
-            run_command(line, documented, tmp_path)
-    check(tmp_path)
+            printed += run_command(line, documented, tmp_path)
+    check(printed, tmp_path)
 
 
 @pytest.mark.parametrize(
