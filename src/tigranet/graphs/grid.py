@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.choices import Boundary as Boundary
 from tigranet.graphs.laplacian import Laplacian
 
-Boundary = Literal["free", "torus"]
 Neighbours = Literal[4, 8]
 ISOTROPIC = 0.3
 """The weight of diagonal edges for which L looks most alike in all directions: the eigenvalue of a wave of 3 pixels or

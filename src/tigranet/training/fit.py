@@ -4,7 +4,7 @@ import tempfile
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import lightning as L
 import torch
@@ -13,6 +13,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from rich.console import Console
 from torch import nn
 
+from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
 from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
@@ -21,8 +22,6 @@ from tigranet.training.lightning_module import ClassifierModule, Diverged
 from tigranet.training.process_state import left_as_it_was
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
-
-Log = Literal["csv", "tensorboard"]
 
 
 def fit(

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 
-Accelerator = Literal["auto", "cpu", "gpu"]
-Precision = Literal["tf32", "32", "bf16", "16"]
+from tigranet.choices import Accelerator, Precision
+
 PLUGINS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 
 

@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from torch import nn
 
-Schedule = Literal["one-cycle", "cosine"]
-Keep = Literal["last", "best"]
+from tigranet.choices import Keep, Schedule
 
 SMALL_NETWORK = 50_000
 """Parameters; between the 8,563 of the paper's smaller network and the 441,970 of its larger one."""

@@ -1,0 +1,19 @@
+"""The names that users choose between, as types.
+
+This module imports nothing else, so that the command line can describe its options without loading PyTorch.
+"""
+
+from typing import Literal
+
+Boundary = Literal["free", "torus"]
+"""What lies beyond the border of the pixel grid: nothing, or the opposite border."""
+Schedule = Literal["one-cycle", "cosine"]
+"""How the learning rate changes during training."""
+Keep = Literal["last", "best"]
+"""Which weights a training returns: those of the last step, or those of the lowest validation loss."""
+Log = Literal["csv", "tensorboard"]
+"""Where losses are written during training."""
+Accelerator = Literal["auto", "cpu", "gpu"]
+"""The kind of device that a network is trained on."""
+Precision = Literal["tf32", "32", "bf16", "16"]
+"""The precision of matrix products during training."""

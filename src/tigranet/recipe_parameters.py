@@ -1,0 +1,110 @@
+"""The training parameters that users may set: one description for the command line and the estimator.
+
+This module loads neither PyTorch nor Lightning, so that ``tigranet train --help`` starts fast. The values are checked
+by :class:`tigranet.training.Recipe`, whose fields have the same names.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tigranet.choices import Keep, Schedule
+
+
+@dataclass(frozen=True)
+class RecipeParameter:
+    """One training parameter, as it is described to users."""
+
+    name: str
+    """The name of the field of :class:`tigranet.training.Recipe`."""
+    type: Any
+    """``int``, ``float``, ``bool``, or the ``Literal`` of the allowed names."""
+    help: str
+    """What it does, in one sentence."""
+    default: str
+    """The default value, described in words, because most defaults depend on the data and on the network."""
+
+
+_PARAMETERS = (
+    RecipeParameter(
+        "epochs",
+        int,
+        "Number of passes over the training images.",
+        "fewer for more images",
+    ),
+    RecipeParameter(
+        "batch_size",
+        int,
+        "Batch size.",
+        "50, or 250 above 10,000 images",
+    ),
+    RecipeParameter(
+        "learning_rate",
+        float,
+        "Highest learning rate.",
+        "0.01, or 0.003 for large networks and those with MC",
+    ),
+    RecipeParameter(
+        "schedule",
+        Schedule,
+        "Learning-rate schedule: up and down again, or down along a cosine.",
+        "one-cycle",
+    ),
+    RecipeParameter(
+        "jitter",
+        float,
+        "Random sub-pixel shift of each training image, in pixels along each axis.",
+        "up to 0.5",
+    ),
+    RecipeParameter(
+        "zoom",
+        float,
+        "Maximum random change of the scale of each training image, as a fraction of the image size.",
+        "0, or 0.2 with MC",
+    ),
+    RecipeParameter(
+        "stretch",
+        float,
+        "Maximum random stretch along a random axis, as a fraction of the image size.",
+        "0, or 0.15 with MC",
+    ),
+    RecipeParameter(
+        "warp",
+        float,
+        "Strength of a random smooth deformation, as a fraction of the image size.",
+        "0, or 0.035 with MC; 0.05 up to 200 images",
+    ),
+    RecipeParameter(
+        "tone",
+        float,
+        "Strength of a random change of brightness and contrast.",
+        "0, or 0.5 with MC up to 200 images",
+    ),
+    RecipeParameter(
+        "smoothing",
+        float,
+        "Label smoothing: the fraction of each label that is spread over all classes.",
+        "0, or 0.05 with MC",
+    ),
+    RecipeParameter(
+        "balanced",
+        bool,
+        "Give all classes the same weight in the loss, regardless of their number of images.",
+        "no",
+    ),
+    RecipeParameter(
+        "keep",
+        Keep,
+        "Keep the weights of the last step, or the best ones: those of the lowest validation loss.",
+        "last",
+    ),
+    RecipeParameter(
+        "patience",
+        int,
+        "Stop early when the validation loss has not fallen for this many epochs, and keep the best weights.",
+        "train for all epochs",
+    ),
+)
+
+RECIPE_PARAMETERS: dict[str, RecipeParameter] = {parameter.name: parameter for parameter in _PARAMETERS}
+"""The parameters by name, in the order in which they are listed to users. "MC" in a default stands for networks with
+fully-mixed convolutions, the oriented ones."""
