@@ -17,7 +17,7 @@ def main(picture: str) -> None:
     data = load("mnist-012")
     torch.manual_seed(0)
     net = TIGraNet("paper-small", num_classes=3)
-    lam = torch.linspace(0, 1.52, 200)  # where the spectrum of the 8-neighbour grid ends
+    lam = torch.linspace(0, 1.52, 200)  # the spectrum of the 8-neighbour grid ends at 1.52
     powers = torch.stack([lam**m for m in range(4)])
     figure = Figure(figsize=(8, 3), layout="constrained")
     for axes, title in zip(figure.subplots(1, 2, sharey=True), ("at the start", "after five epochs"), strict=True):

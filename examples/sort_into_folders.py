@@ -1,4 +1,4 @@
-"""Sort photographs into one folder a class, those that the network is not sure of into 'unknown'.
+"""Copy photographs into one folder per predicted class, and those with an uncertain prediction into 'unknown'.
 
 python examples/sort_into_folders.py model/ photos/ sorted/
 """
@@ -8,23 +8,22 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tigranet import TIGraNet
-from tigranet.data import UnreadableFile, image_files
-from tigranet.evaluation import predict_files
+from tigranet.data import UnreadableFile
+from tigranet.workflows.predict import stream_predictions
 
 
 def main(model: Path, photos: Path, target: Path) -> None:
-    sorted_so_far: Counter[str] = Counter()
-    for answer in predict_files(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
-        if isinstance(answer, UnreadableFile):
-            print(f"left out: {answer.path}: {answer.reason}")
+    counts: Counter[str] = Counter()
+    for prediction in stream_predictions(model, photos, reject=0.9):
+        if isinstance(prediction, UnreadableFile):
+            print(f"skipped: {prediction.path}: {prediction.reason}")
             continue
-        path = Path(answer.path)
-        place = target / answer.label / "-".join(path.relative_to(photos).parts)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, place)
-        sorted_so_far[answer.label] += 1
-    for label, count in sorted_so_far.most_common():
+        path = Path(prediction.path)
+        copy = target / prediction.label / "-".join(path.relative_to(photos).parts)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+        counts[prediction.label] += 1
+    for label, count in counts.most_common():
         print(f"{label}: {count}")
 
 
