@@ -21,6 +21,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
 
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'

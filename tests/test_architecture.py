@@ -16,13 +16,13 @@ connected = st.tuples(st.just(FC), st.integers(1, 999))
 @given(
     spectral, st.lists(spectral | products | pooling, max_size=5), st.integers(0, 20), st.lists(connected, max_size=4)
 )
-def test_it_prints_back_exactly(first, graph, order, last):
+def test_an_architecture_prints_back_exactly(first, graph, order, last):
     architecture = Architecture(tuple(kind(*numbers) for kind, *numbers in (first, *graph, (S, order), *last)))
     assert Architecture.parse(str(architecture)) == architecture
     assert str(Architecture.parse(str(architecture))) == str(architecture)
 
 
-def test_the_papers_two_networks():
+def test_the_presets_of_the_paper():
     assert Architecture.parse("paper-small").layers == (
         SC(3, 3), DP(300), SC(6, 3), DP(100), S(10), FC(50), FC(30), FC(10),
     )  # fmt: skip
@@ -32,23 +32,23 @@ def test_the_papers_two_networks():
     assert all(str(Architecture.parse(name)) == text for name, text in PRESETS.items())
 
 
-def test_table_1_is_read_as_it_is_printed_there():
+def test_spaces_as_in_table_1_of_the_paper_are_ignored():
     spaced = "SC[3, 3]-DP[300]-SC[6, 3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]"
     assert Architecture.parse(spaced) == Architecture.parse("paper-small")
     assert str(Architecture.parse(spaced)) == PRESETS["paper-small"]
 
 
-def test_what_is_usual_is_left_out():
+def test_default_numbers_are_not_printed():
     assert str(OP(24)) == str(OP(24, 0)) == "OP[24]"
     assert str(GP(24, 2)) == "GP[24,2]"
     assert Architecture.parse("MC[3,0]-MP[2,0]-S[0]").layers == (MC(3, 0), MP(2), S(0))
     assert str(Architecture.parse("MC[3,0]-MP[2,0]-S[0]")) == "MC[3,0]-MP[2]-S[0]"
     assert OP(2) != MP(2) != GP(2)
-    with pytest.raises(ValueError, match="OP has smoothings of at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"smoothings of OP .* at least 0, got -1"):
         OP(2, -1)
 
 
-def test_it_is_a_value():
+def test_an_architecture_is_an_immutable_value():
     a, b = Architecture.parse("paper"), Architecture.parse("paper")
     assert a == b
     assert hash(a) == hash(b)
@@ -56,46 +56,53 @@ def test_it_is_a_value():
         a.layers[0].maps = 3
 
 
+def test_mixed_means_that_there_are_mc_layers():
+    mixed_presets = {name for name in PRESETS if Architecture.parse(name).mixed}
+    assert mixed_presets == {"oriented-small", "oriented", "oriented-large"}
+
+
+GRAPH_LAYERS = "SC or MC or OP or MP or GP or DP or S"
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "number", "token", "values"),
     [
-        ("SC[10]-DP[3]", "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'"),
-        (
-            "SC[3,3]-DP[1,2]-S[1]",
-            "DP takes 1 number (num_active), got 2 in layer 2 ('DP[1,2]') of 'SC[3,3]-DP[1,2]-S[1]'",
-        ),
-        ("SC[3,3]-S[]", "S takes 1 number (order), got 0 in layer 2 ('S[]') of 'SC[3,3]-S[]'"),
-        ("SC[3,x]-S[1]", "SC takes a whole number for degree, got 'x' in layer 1 ('SC[3,x]') of 'SC[3,x]-S[1]'"),
-        ("SC[3,1.5]-S[1]", "got '1.5' in layer 1"),
-        ("SC[0,3]-S[1]", "SC has maps of at least 1, got 0 in layer 1 ('SC[0,3]') of 'SC[0,3]-S[1]'"),
-        (
-            "SC[3,3]-P[2]-S[1]",
-            "no layer is called 'P' in layer 2 ('P[2]') of 'SC[3,3]-P[2]-S[1]': there are SC, MC, OP, MP, GP,",
-        ),
-        ("SC[3,3]--S[1]", "a layer is written NAME[number,...], which it is not in layer 2 ('') of 'SC[3,3]--S[1]'"),
-        ("SC[3,3]-S[1", "which it is not in layer 2 ('S[1') of 'SC[3,3]-S[1'"),
-        (
-            "SC[3,3]-FC[5]",
-            "wanted SC or MC or OP or MP or GP or DP or S in layer 2 ('FC[5]') of 'SC[3,3]-FC[5]': an architecture is",
-        ),
-        ("OP[3]-S[1]", "wanted SC or MC in layer 1 ('OP[3]') of 'OP[3]-S[1]'"),
-        ("MC[3,3]-OP[0]-S[1]", "OP has pairs of at least 1, got 0 in layer 2 ('OP[0]')"),
-        (
-            "MC[3,3]-OP[2,2,2]-S[1]",
-            "OP takes 1 or 2 numbers (pairs, smoothings), got 3 in layer 2 ('OP[2,2,2]') of 'MC[3,3]-OP[2,2,2]-S[1]'",
-        ),
-        ("MC[3,3]-GP[]-S[1]", "GP takes 1 or 2 numbers (pairs, smoothings), got 0 in layer 2 ('GP[]')"),
-        ("MC[3,3]-MP[2,-1]-S[1]", "a layer is written NAME[number,...], which it is not in layer 2 ('MP[2,')"),
-        ("oriented-larg", "did you mean 'oriented-large'?"),
-        ("DP[3]-S[1]", "wanted SC or MC in layer 1 ('DP[3]') of 'DP[3]-S[1]'"),
-        ("SC[3,3]-S[1]-S[1]", "wanted FC in layer 3 ('S[1]') of 'SC[3,3]-S[1]-S[1]'"),
-        ("SC[3,3]-S[1]-FC[9]-SC[3,3]", "wanted FC in layer 4 ('SC[3,3]')"),
-        ("SC[3,3]-DP[9]", "wanted S after the last layer of 'SC[3,3]-DP[9]'"),
-        ("paper-smal", "did you mean 'paper-small'?"),
-        ("", "neither a preset nor layers such as 'SC[3,3]"),
-        ("resnet50", "presets: paper-small, paper, oriented-small, oriented, oriented-large"),
+        ("SC[10]-DP[3]", 1, "SC[10]", ["SC", "2 numbers (maps, degree)", "got 1", "SC[maps,degree]"]),
+        ("SC[3,3]-DP[1,2]-S[1]", 2, "DP[1,2]", ["DP", "1 number (num_active)", "got 2", "DP[num_active]"]),
+        ("SC[3,3]-S[]", 2, "S[]", ["S", "1 number (order)", "got 0", "S[order]"]),
+        ("SC[3,x]-S[1]", 1, "SC[3,x]", ["SC", "whole number for degree", "got 'x'"]),
+        ("SC[3,1.5]-S[1]", 1, "SC[3,1.5]", ["whole number for degree", "got '1.5'"]),
+        ("SC[0,3]-S[1]", 1, "SC[0,3]", ["maps of SC", "at least 1", "got 0"]),
+        ("SC[3,3]-P[2]-S[1]", 2, "P[2]", ["'P'", "SC, MC, OP, MP, GP, DP, S, FC"]),
+        ("SC[3,3]--S[1]", 2, "", ["NAME[number,...]", "'-'"]),
+        ("SC[3,3]-S[1", 2, "S[1", ["NAME[number,...]", "brackets"]),
+        ("SC[3,3]-FC[5]", 2, "FC[5]", [f"expected {GRAPH_LAYERS}, got FC", Architecture.ORDER]),
+        ("OP[3]-S[1]", 1, "OP[3]", ["expected SC or MC, got OP", Architecture.ORDER]),
+        ("MC[3,3]-OP[0]-S[1]", 2, "OP[0]", ["pairs of OP", "at least 1", "got 0"]),
+        ("MC[3,3]-OP[2,2,2]-S[1]", 2, "OP[2,2,2]", ["OP", "1 or 2 numbers (pairs, smoothings)", "got 3"]),
+        ("MC[3,3]-GP[]-S[1]", 2, "GP[]", ["GP", "1 or 2 numbers (pairs, smoothings)", "got 0"]),
+        ("MC[3,3]-MP[2,-1]-S[1]", 2, "MP[2,", ["NAME[number,...]", "brackets"]),
+        ("DP[3]-S[1]", 1, "DP[3]", ["expected SC or MC, got DP"]),
+        ("SC[3,3]-S[1]-S[1]", 3, "S[1]", ["expected FC, got S"]),
+        ("SC[3,3]-S[1]-FC[9]-SC[3,3]", 4, "SC[3,3]", ["expected FC, got SC"]),
     ],
 )
-def test_errors_name_layer_token_and_whole(text, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+def test_errors_name_the_layer_and_the_whole_text(text, number, token, values):
+    with pytest.raises(ValueError, match=re.escape(f"in layer {number} ('{token}') of '{text}'")) as error:
+        Architecture.parse(text)
+    assert all(value in str(error.value) for value in values), str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("SC[3,3]-DP[9]", ["expected S", "'SC[3,3]-DP[9]'", Architecture.ORDER]),
+        ("paper-smal", ["'paper-smal'", "did you mean 'paper-small'?"]),
+        ("oriented-larg", ["'oriented-larg'", "did you mean 'oriented-large'?"]),
+        ("", ["preset", "SC[3,3]", "got ''"]),
+        ("resnet50", ["'resnet50'", "paper-small, paper, oriented-small, oriented, oriented-large"]),
+    ],
+)
+def test_errors_suggest_a_remedy(text, values):
+    with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         Architecture.parse(text)

@@ -299,7 +299,7 @@ def test_a_fit_that_fails_leaves_the_classifier_as_it_was(arguments, labels, dig
 
 def test_a_first_fit_that_fails_leaves_nothing_fitted(as_a_user):
     features = InvariantFeatures(TINY, boundary="none")
-    with pytest.raises(ValueError, match="boundary is 'free' or 'torus'"):
+    with pytest.raises(ValueError, match="'free' or 'torus'"):
         features.fit(np.ones((6, 4)))
     with pytest.raises(NotFittedError):
         features.transform(np.ones((6, 4)))

@@ -1,4 +1,4 @@
-"""What is shipped: a wheel, an sdist and a clone hold the same package, and the README is true."""
+"""A wheel, an sdist and a clone contain the same package, and the code and links in the documents work."""
 
 import re
 import subprocess
@@ -13,27 +13,27 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = {
     str(path.relative_to(ROOT / "src"))
     for path in (ROOT / "src").rglob("*")
-    if path.suffix in (".py", ".typed", ".html", ".json", ".safetensors", ".md")
+    if path.is_file() and "__pycache__" not in path.parts
 }
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Path:
+def distributions(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 
 
-def test_the_wheel_holds_the_package(built):
-    (wheel,) = built.glob("*.whl")
+def test_the_wheel_contains_exactly_the_package(distributions):
+    (wheel,) = distributions.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {name for name in names if ".dist-info" not in name} == PACKAGE
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
-def test_the_sdist_holds_the_package_its_tests_and_what_they_need(built):
-    (sdist,) = built.glob("*.tar.gz")
+def test_the_sdist_contains_the_package_and_everything_its_tests_need(distributions):
+    (sdist,) = distributions.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     assert {f"src/{name}" for name in PACKAGE} <= names
@@ -41,13 +41,13 @@ def test_the_sdist_holds_the_package_its_tests_and_what_they_need(built):
     assert not any(name.startswith((".", "carry", "demo", "model/")) and name != ".gitignore" for name in names)
 
 
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+def test_the_python_code_in_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     exec(code, {})
 
 
-def test_links_in_the_documents_lead_somewhere():
+def test_links_in_the_documents_have_a_target():
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("results/*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             assert target.startswith("https://") or (document.parent / target).exists(), (document.name, target)

@@ -13,7 +13,7 @@ def laplacian(request):
     return request.param
 
 
-def test_powers_are_powers_of_the_eigenvalues(laplacian):
+def test_powers_are_filters_by_powers_of_the_eigenvalues(laplacian):
     basis = Eigenbasis.of(laplacian)
     y = torch.rand(2, laplacian.num_nodes, dtype=torch.float64)
     for m, power in enumerate(powers(y, laplacian, 6)):
@@ -21,17 +21,17 @@ def test_powers_are_powers_of_the_eigenvalues(laplacian):
     assert m == 6
 
 
-def test_chebyshev_is_cos_k_arccos_on_the_spectrum(laplacian):
+def test_chebyshev_polynomials_are_cos_k_arccos_on_the_spectrum(laplacian):
     basis = Eigenbasis.of(laplacian)
     y = torch.rand(2, laplacian.num_nodes, dtype=torch.float64)
     for k, t in enumerate(chebyshev(y, laplacian, 12)):
-        wanted = basis.filter(y, lambda lam, k=k: torch.cos(k * torch.arccos((lam - 1).clamp(-1, 1))))
-        torch.testing.assert_close(t, wanted, rtol=0, atol=1e-10)
+        expected = basis.filter(y, lambda lam, k=k: torch.cos(k * torch.arccos((lam - 1).clamp(-1, 1))))
+        torch.testing.assert_close(t, expected, rtol=0, atol=1e-10)
     assert k == 12
 
 
 @pytest.mark.parametrize("order", [0, 1, 2])
-def test_short_recurrences_stop_in_time(order):
+def test_recurrences_yield_one_signal_per_order(order):
     laplacian = LAPLACIANS["line"]
     y = torch.rand(7)
     assert len(list(chebyshev(y, laplacian, order))) == order + 1
@@ -39,7 +39,7 @@ def test_short_recurrences_stop_in_time(order):
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 7])
-def test_clenshaws_sum_is_the_sum(laplacian, order):
+def test_the_clenshaw_recurrence_gives_the_sum(laplacian, order):
     u = torch.randn(order + 1, 2, laplacian.num_nodes, dtype=torch.float64)
-    wanted = sum(list(chebyshev(u_m, laplacian, m))[m] for m, u_m in enumerate(u))
-    torch.testing.assert_close(chebyshev_sum(list(u), laplacian), wanted, rtol=0, atol=1e-12)
+    expected = sum(list(chebyshev(u_m, laplacian, m))[m] for m, u_m in enumerate(u))
+    torch.testing.assert_close(chebyshev_sum(list(u), laplacian), expected, rtol=0, atol=1e-12)

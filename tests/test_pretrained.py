@@ -7,23 +7,23 @@ import torch
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from tigranet import TIGraNet
-from tigranet.pretrained import SHIPPED, shipped
+from tigranet.pretrained import OLD_GENERATED_CARD_MARK, SHIPPED_FOLDER, shipped
 
 IMAGES = torch.linspace(0, 1, 2 * 28 * 28).reshape(2, 1, 28, 28)
 
 
 @pytest.fixture
-def saved(trained, tmp_path) -> Path:
+def model_folder(trained, tmp_path) -> Path:
     trained.save_pretrained(tmp_path / "model")
     return tmp_path / "model"
 
 
-def test_what_is_saved_is_what_is_loaded(trained, saved):
-    net = TIGraNet.from_pretrained(saved)
+def test_a_loaded_network_equals_the_saved_network(trained, model_folder):
+    net = TIGraNet.from_pretrained(model_folder)
     assert torch.equal(net(IMAGES), trained(IMAGES))
     assert net.config == trained.config
     assert not net.training
-    assert sorted(file.name for file in saved.iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    assert sorted(file.name for file in model_folder.iterdir()) == ["README.md", "config.json", "model.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_is_saved_is_what_is_loaded(trained, saved):
         {"neighbours": 4, "span": 1.5, "class_names": ["a", "b", "c", "d"], "image_size": 6},
     ],
 )
-def test_every_argument_comes_back(arguments, tmp_path):
+def test_every_argument_is_restored(arguments, tmp_path):
     net = TIGraNet("SC[2,2]-DP[9]-S[2]", num_classes=4, **arguments).eval()
     net.save_pretrained(tmp_path)
     loaded = TIGraNet.from_pretrained(str(tmp_path))
@@ -49,37 +49,37 @@ def test_float64_weights_stay_float64(tmp_path):
     assert TIGraNet.from_pretrained(tmp_path).graph_layers[0].alpha.dtype == torch.float64
 
 
-def test_a_loaded_network_can_go_on_training(saved):
-    net = TIGraNet.from_pretrained(saved).train()
+def test_a_loaded_network_can_be_trained_further(model_folder):
+    net = TIGraNet.from_pretrained(model_folder).train()
     net(IMAGES).sum().backward()
     assert net.graph_layers[0].alpha.grad is not None
 
 
-def test_nothing_is_printed(saved, capfd):
-    TIGraNet.from_pretrained(saved)
+def test_loading_prints_nothing(model_folder, capfd):
+    TIGraNet.from_pretrained(model_folder)
     assert capfd.readouterr() == ("", "")
 
 
-def test_weights_are_readable_by_whoever_may_read_the_configuration(saved):
-    assert (saved / "model.safetensors").stat().st_mode == (saved / "config.json").stat().st_mode
+def test_the_weights_have_the_file_permissions_of_the_configuration(model_folder):
+    assert (model_folder / "model.safetensors").stat().st_mode == (model_folder / "config.json").stat().st_mode
 
 
-def test_saving_over_a_model_keeps_a_card_that_somebody_wrote(saved, trained):
-    (saved / "README.md").write_text("mine")
-    trained.save_pretrained(saved)
-    assert (saved / "README.md").read_text() == "mine"
+def test_saving_keeps_a_model_card_written_by_the_user(model_folder, trained):
+    (model_folder / "README.md").write_text("mine")
+    trained.save_pretrained(model_folder)
+    assert (model_folder / "README.md").read_text() == "mine"
 
 
-def test_a_failure_while_saving_leaves_the_old_model(saved, trained, monkeypatch):
-    before = {file.name: file.read_bytes() for file in saved.iterdir()}
+def test_a_failure_while_saving_keeps_the_old_model(model_folder, monkeypatch):
+    old_files = {file.name: file.read_bytes() for file in model_folder.iterdir()}
 
-    def full(*_):
+    def fail(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    monkeypatch.setattr(safetensors.torch, "save_file", fail)
     with pytest.raises(OSError, match="No space left"):
-        TIGraNet("paper", num_classes=9).save_pretrained(saved)
-    assert {file.name: file.read_bytes() for file in saved.iterdir()} == before
+        TIGraNet("paper", num_classes=9).save_pretrained(model_folder)
+    assert {file.name: file.read_bytes() for file in model_folder.iterdir()} == old_files
 
 
 def test_a_failure_while_saving_leaves_no_new_folder(tmp_path, monkeypatch):
@@ -90,80 +90,84 @@ def test_a_failure_while_saving_leaves_no_new_folder(tmp_path, monkeypatch):
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_weights_beside_another_configuration_are_refused(saved):
-    """As after a crash between the two moves: the shapes fit, but the network would be another one."""
-    config = json.loads((saved / "config.json").read_text())
-    (saved / "config.json").write_text(json.dumps(config | {"boundary": "torus"}))
-    with pytest.raises(ValueError, match=r"is not the configuration that model\.safetensors was saved with"):
-        TIGraNet.from_pretrained(saved)
+def test_weights_with_another_configuration_are_rejected(model_folder):
+    """This happens after a crash while saving. All shapes fit, but the network would give other logits."""
+    config = json.loads((model_folder / "config.json").read_text())
+    (model_folder / "config.json").write_text(json.dumps(config | {"boundary": "torus"}))
+    with pytest.raises(ValueError, match=r"config\.json.*model\.safetensors.*save the model again"):
+        TIGraNet.from_pretrained(model_folder)
 
 
-def test_how_the_configuration_is_laid_out_does_not_matter(saved, trained):
-    config = json.loads((saved / "config.json").read_text())
-    (saved / "config.json").write_text(json.dumps(dict(reversed(config.items()))))
-    assert torch.equal(TIGraNet.from_pretrained(saved)(IMAGES), trained(IMAGES))
+def test_the_order_and_layout_of_the_configuration_do_not_matter(model_folder, trained):
+    config = json.loads((model_folder / "config.json").read_text())
+    (model_folder / "config.json").write_text(json.dumps(dict(reversed(config.items()))))
+    assert torch.equal(TIGraNet.from_pretrained(model_folder)(IMAGES), trained(IMAGES))
 
 
-def test_a_folder_may_be_a_link_and_end_in_a_slash(trained, tmp_path):
-    (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "there")
+def test_a_folder_may_be_a_symbolic_link_and_end_with_a_slash(trained, tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
     trained.save_pretrained(tmp_path / "link")
     assert torch.equal(TIGraNet.from_pretrained(f"{tmp_path}/link/")(IMAGES), trained(IMAGES))
 
 
-def test_a_model_comes_from_the_hub(saved, trained, monkeypatch):
+def test_a_model_is_loaded_from_the_hub(model_folder, trained, monkeypatch):
     for module in ("huggingface_hub.hub_mixin", "tigranet.pretrained"):
-        monkeypatch.setattr(f"{module}.hf_hub_download", lambda repo_id, filename, **_: str(saved / filename))
+        monkeypatch.setattr(f"{module}.hf_hub_download", lambda repo_id, filename, **_: str(model_folder / filename))
     assert torch.equal(TIGraNet.from_pretrained("somebody/digits")(IMAGES), trained(IMAGES))
 
 
-def test_a_model_that_is_not_on_the_hub_is_one_line(monkeypatch):
+def test_an_unavailable_hub_gives_an_error_of_one_line(monkeypatch):
     def offline(*_, **__):
         raise LocalEntryNotFoundError("cannot reach the Hub\nand much more")
 
     monkeypatch.setattr("huggingface_hub.hub_mixin.hf_hub_download", offline)
-    with pytest.raises(
-        FileNotFoundError, match=r"is neither a folder nor a model found on the Hub: cannot reach the Hub$"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"'somebody/digits'.*Hub: cannot reach the Hub$"):
         TIGraNet.from_pretrained("somebody/digits")
 
 
-def test_a_file_is_not_overwritten(tmp_path):
+def test_saving_does_not_overwrite_a_file(tmp_path):
     file = tmp_path / "model"
     file.write_text("precious")
-    with pytest.raises(NotADirectoryError, match="a model is saved to a folder, got the file"):
+    with pytest.raises(NotADirectoryError, match=f"folder.*file '{file}'"):
         TIGraNet("paper-small", num_classes=3).save_pretrained(file)
     assert file.read_text() == "precious"
 
 
-def test_no_pickle_is_ever_read(tmp_path):
+def test_pickle_files_are_never_read(tmp_path):
     TIGraNet("SC[1,1]-S[1]", num_classes=2).save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
         TIGraNet.from_pretrained(tmp_path)
 
 
-def test_a_card_that_was_written_with_a_model_is_written_again(saved, trained):
-    trained.save_pretrained(saved, model_card_kwargs={"about": "It has seen 3 images."})
-    assert "It has seen 3 images." in (saved / "README.md").read_text()
-    trained.save_pretrained(saved)
-    assert "3 images" not in (saved / "README.md").read_text()
+def test_a_generated_model_card_is_replaced(model_folder, trained):
+    trained.save_pretrained(model_folder, model_card_kwargs={"about": "Trained on 3 images."})
+    assert "Trained on 3 images." in (model_folder / "README.md").read_text()
+    trained.save_pretrained(model_folder)
+    assert "3 images" not in (model_folder / "README.md").read_text()
 
 
-def test_what_comes_with_the_package_is_loaded_by_name(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("tigranet.pretrained.SHIPPED", saved.parent)
+def test_a_model_card_generated_by_an_earlier_version_is_replaced(model_folder, trained):
+    (model_folder / "README.md").write_text(f"An old card.\n{OLD_GENERATED_CARD_MARK} The rest of the line. -->\n")
+    trained.save_pretrained(model_folder)
+    assert "An old card." not in (model_folder / "README.md").read_text()
+
+
+def test_a_shipped_network_is_loaded_by_name(model_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("tigranet.pretrained.SHIPPED_FOLDER", model_folder.parent)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert shipped() == [saved.name]
-    assert isinstance(TIGraNet.from_pretrained(saved.name), TIGraNet)
-    with pytest.raises(FileNotFoundError, match=f"none at 'another'; these come with tigranet: {saved.name}"):
+    assert shipped() == [model_folder.name]
+    assert isinstance(TIGraNet.from_pretrained(model_folder.name), TIGraNet)
+    with pytest.raises(FileNotFoundError, match=rf"'another'.*config\.json.*: {model_folder.name}$"):
         TIGraNet.from_pretrained("another")
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_each_network_that_comes_with_the_package_says_what_it_is(name):
+def test_each_shipped_network_works_at_its_image_size_and_has_a_model_card(name):
     net = TIGraNet.from_pretrained(name)
     size = net.image_size
     with torch.no_grad():
         assert net(torch.rand(2, net.in_maps, size, size)).shape == (2, net.num_classes)
-    assert "## What it does" in (SHIPPED / name / "README.md").read_text()
+    assert "## What it does" in (SHIPPED_FOLDER / name / "README.md").read_text()

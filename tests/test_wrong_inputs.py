@@ -49,27 +49,30 @@ WRONG = {
     # graphs
     "grid without rows": (
         lambda _: GridLaplacian(0, 5),
-        "a grid has rows and columns, and at least 2 pixels, got 0 x 5",
+        "2 pixels, got 0 x 5",
     ),
     "grid of one pixel": (
         lambda _: GridLaplacian(1, 1),
-        "a grid has rows and columns, and at least 2 pixels, got 1 x 1",
+        "2 pixels, got 1 x 1",
     ),
-    "six neighbours": (lambda _: GridLaplacian(4, 4, 6), "neighbours is 4 or 8, got 6"),
-    "unknown boundary": (lambda _: GridLaplacian(4, 4, boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
+    "six neighbours": (lambda _: GridLaplacian(4, 4, 6), "neighbours to be 4 or 8, got 6"),
+    "unknown boundary": (
+        lambda _: GridLaplacian(4, 4, boundary="wrap"),
+        "boundary to be 'free' or 'torus', got 'wrap'",
+    ),
     "negative diagonal": (lambda _: GridLaplacian(4, 4, diagonal=-1.0), "positive edge weight, got -1.0"),
     "asymmetric": (
         lambda _: SparseLaplacian(ring(0, 1, 2.0)),
         "a_ij = a_ji, got a_ij - a_ji of 1 at (0, 1), -1 at (1, 0)",
     ),
-    "negative weight": (lambda _: SparseLaplacian(ring(0, 1, -2.0, both=True)), "not negative, got -2 at (0, 1)"),
+    "negative weight": (lambda _: SparseLaplacian(ring(0, 1, -2.0, both=True)), "zero or positive, got -2 at (0, 1)"),
     "NaN weight": (lambda _: SparseLaplacian(ring(0, 1, np.nan, both=True)), "finite, got nan at (0, 1)"),
     "infinite weight": (lambda _: SparseLaplacian(ring(2, 3, np.inf, both=True)), "finite, got inf at (2, 3)"),
     "self-loop": (
         lambda _: SparseLaplacian(ring(1, 1, 1.0)),
-        "joins a node to itself, got 1 at (1, 1): set the diagonal",
+        "from a node to itself, got 1 at (1, 1): set the diagonal",
     ),
-    "isolated node": (lambda _: SparseLaplacian(np.pad(RING, (0, 1))), "1 isolated, [4]: leave them out"),
+    "isolated node": (lambda _: SparseLaplacian(np.pad(RING, (0, 1))), "1 isolated, [4]: remove"),
     "no edges at all": (lambda _: SparseLaplacian(np.zeros((3, 3))), "3 isolated"),
     "no nodes": (lambda _: SparseLaplacian(np.zeros((0, 0))), "square and not empty, got shape (0, 0)"),
     "not square": (lambda _: SparseLaplacian(np.zeros((3, 4))), "square and not empty, got shape (3, 4)"),
@@ -80,25 +83,25 @@ WRONG = {
     ),
     "edges of wrong shape": (
         lambda _: SparseLaplacian.from_edges(torch.zeros(3, 2, dtype=torch.int64)),
-        "whole numbers (2, edges), got torch.int64 (3, 2)",
+        "(2, edges), got torch.int64 (3, 2)",
     ),
     "edges beyond the last node": (
         lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 7], [7, 0]]), num_nodes=4),
-        "nodes are 0 to 3, got 0 to 7",
+        "from 0 to 3, got numbers from 0 to 7",
     ),
     "no edges given": (
         lambda _: SparseLaplacian.from_edges(torch.zeros(2, 0, dtype=torch.int64)),
-        "a graph has at least one edge",
+        "at least one edge",
     ),
     "a weight too few": (
         lambda _: SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]]), torch.ones(1)),
-        "one weight an edge: wanted shape (2,), got (1,)",
+        "one weight per edge, in shape (2,), got shape (1,)",
     ),
-    "empty mask": (lambda _: SparseLaplacian.from_mask(torch.zeros(3, 3, dtype=torch.bool)), "got an empty one"),
-    "mask of numbers": (lambda _: SparseLaplacian.from_mask(torch.ones(3, 3)), "a mask is bool (height, width), got"),
+    "empty mask": (lambda _: SparseLaplacian.from_mask(torch.zeros(3, 3, dtype=torch.bool)), "got an empty mask"),
+    "mask of numbers": (lambda _: SparseLaplacian.from_mask(torch.ones(3, 3)), "bool (height, width), got"),
     "mask of six neighbours": (
         lambda _: SparseLaplacian.from_mask(torch.ones(3, 3, dtype=torch.bool), neighbours=6),
-        "neighbours is 4 or 8, got 6",
+        "neighbours to be 4 or 8, got 6",
     ),
     "mask with a lone pixel": (
         lambda _: SparseLaplacian.from_mask(torch.tensor([[1, 1, 0, 1]], dtype=torch.bool)),
@@ -151,16 +154,16 @@ WRONG = {
         lambda _: Architecture.parse("SC[10]-DP[3]"),
         "SC takes 2 numbers (maps, degree), got 1 in layer 1 ('SC[10]') of 'SC[10]-DP[3]'",
     ),
-    "unknown preset": (lambda _: TIGraNet("paper-big", 3), "'paper-big' is neither a preset nor layers such as"),
+    "unknown preset": (lambda _: TIGraNet("paper-big", 3), "got 'paper-big'"),
     "no statistics": (
         lambda _: TIGraNet("SC[3,3]-FC[9]", 3),
-        "wanted SC or MC or OP or MP or GP or DP or S in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
+        "expected SC or MC or OP or MP or GP or DP or S, got FC in layer 2 ('FC[9]') of 'SC[3,3]-FC[9]'",
     ),
     # networks
-    "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps are at least 1, got 0 and 1"),
-    "a class without a name": (lambda _: net(class_names=["a"]), "one name a class, got 1 names for 2 classes"),
-    "unknown start": (lambda _: net(init="xavier"), "init is 'default' or 'paper', got 'xavier'"),
-    "network on an unknown boundary": (lambda _: net(boundary="wrap"), "boundary is 'free' or 'torus', got 'wrap'"),
+    "no classes": (lambda _: net(num_classes=0), "num_classes and in_maps to be at least 1, got 0 and 1"),
+    "a class without a name": (lambda _: net(class_names=["a"]), "one name per class, got 1 names for 2 classes"),
+    "unknown start": (lambda _: net(init="xavier"), "init to be 'default' or 'paper', got 'xavier'"),
+    "network on an unknown boundary": (lambda _: net(boundary="wrap"), "boundary to be 'free' or 'torus', got 'wrap'"),
     "network of negative diagonals": (lambda _: net(diagonal=-1.0), "positive edge weight, got -1.0"),
     "image without a batch": (lambda _: net()(torch.rand(1, 8, 8)), "(batch, 1, height, width), got shape (1, 8, 8)"),
     "image of three channels": (
@@ -173,15 +176,15 @@ WRONG = {
     ),
     "image in another precision": (
         lambda _: net()(torch.rand(1, 1, 8, 8).double()),
-        "this network computes in torch.float32, got images in torch.float64",
+        "torch.float32 as the network's weights, got torch.float64",
     ),
     "unknown rule for ties": (
         lambda _: TIGraNet("SC[1,1]-S[1]", 2, ties="drop"),
-        "ties is 'keep' or 'strict', got 'drop'",
+        "ties to be 'keep' or 'strict', got 'drop'",
     ),
     "image of one pixel": (
         lambda _: net()(torch.rand(1, 1, 1, 1)),
-        "a grid has rows and columns, and at least 2 pixels, got 1 x 1",
+        "2 pixels, got 1 x 1",
     ),
     "image where a signal is due": (
         lambda _: net()(torch.rand(1, 1, 4, 4), GridLaplacian(4, 4)),
@@ -192,16 +195,16 @@ WRONG = {
         "16 values in the last axis",
     ),
     # files
-    "no such folder": (lambda tmp: TIGraNet.from_pretrained(tmp / "none"), "there is none at"),
+    "no such folder": (lambda tmp: TIGraNet.from_pretrained(tmp / "none"), "no saved model at"),
     "a file for a folder": (
         lambda tmp: TIGraNet.from_pretrained(__file__),
-        "a saved model is a folder with config.json",
+        "expected a folder with config.json",
     ),
-    "a name with no owner": (lambda tmp: TIGraNet.from_pretrained("oriented"), "there is none at 'oriented'"),
-    "no such folder, with a slash": (lambda tmp: TIGraNet.from_pretrained("model-that-is-not/"), "there is none at"),
+    "a name with no owner": (lambda tmp: TIGraNet.from_pretrained("oriented"), "no saved model at 'oriented'"),
+    "no such folder, with a slash": (lambda tmp: TIGraNet.from_pretrained("model-that-is-not/"), "no saved model at"),
     "configuration of no names": (
         lambda tmp: saved(tmp, config=[1]),
-        "is not a configuration of TIGraNet: it holds no names",
+        "is not a configuration of TIGraNet: expected a JSON object, got list",
     ),
     "configuration of wrong types": (
         lambda tmp: saved(tmp, config={"architecture": 5, "num_classes": "2"}),
@@ -215,8 +218,11 @@ WRONG = {
         "is not a configuration of TIGraNet: unknown ['hidden_size']",
     ),
     "configuration without classes": (lambda tmp: saved(tmp, config={"architecture": NET}), "missing ['num_classes']"),
-    "weights cut short": (lambda tmp: saved(tmp, weights=whole_weights(tmp)[:-100]), "is not a whole safetensors file"),
-    "empty weights": (lambda tmp: saved(tmp, weights=b""), "is not a whole safetensors file"),
+    "weights cut short": (
+        lambda tmp: saved(tmp, weights=whole_weights(tmp)[:-100]),
+        "is not a complete safetensors file",
+    ),
+    "empty weights": (lambda tmp: saved(tmp, weights=b""), "is not a complete safetensors file"),
     "weights of another network": (
         lambda tmp: saved(tmp, weights=whole_weights(tmp, num_classes=5)),
         "is not the configuration that model.safetensors was saved with",

@@ -1,4 +1,4 @@
-"""tigranet: image classification that does not care how the image is turned or shifted."""
+"""Image classification that is invariant to rotations and shifts of the image."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ __all__ = [
     "TIGraNetClassifier",
 ]
 
-_ROOMS = {
+_NAMES_BY_MODULE = {
     "architecture": ("Architecture",),
     "graphs": ("GridLaplacian", "Laplacian", "SparseLaplacian"),
     "layers": ("DynamicPool", "GradientProduct", "MixedConv", "OrientedProduct", "SpectralConv", "Statistics"),
@@ -38,10 +38,10 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is asked for is loaded then, and PyTorch with it: the help of a command is there at once."""
-    for room, names in _ROOMS.items():
+    """Import submodules lazily, so that `tigranet --help` starts fast."""
+    for module, names in _NAMES_BY_MODULE.items():
         if name in names:
-            return getattr(import_module(f"tigranet.{room}"), name)
+            return getattr(import_module(f"tigranet.{module}"), name)
     raise AttributeError(f"module 'tigranet' has no attribute '{name}'")
 
 

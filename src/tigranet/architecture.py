@@ -1,4 +1,4 @@
-"""TIGraNet in the paper's notation, 'SC[10,4]-DP[600]-...', as a value that prints back exactly."""
+"""The architecture of a TIGraNet in the paper's notation, 'SC[10,4]-DP[600]-...'."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,59 +8,71 @@ from tigranet.notation import FC, Layer, Notation
 
 @dataclass(frozen=True)
 class SC(Layer):
-    """Spectral convolution: K_l maps, polynomials of degree M."""
+    """Spectral convolution of the paper, ``SC[maps,degree]``."""
 
     maps: int
+    """Number of output maps, K_l."""
     degree: int
+    """Degree M of the polynomial filters."""
     may_be_zero = ("degree",)
 
 
 @dataclass(frozen=True)
 class MC(Layer):
-    """Fully-mixed spectral convolution, standardised and rectified: K_l maps, polynomials of degree M."""
+    """Spectral convolution with one filter per pair of input and output map, ``MC[maps,degree]``.
+
+    Standardisation and a ReLU follow it.
+    """
 
     maps: int
+    """Number of output maps, K_l."""
     degree: int
+    """Degree M of the polynomial filters."""
     may_be_zero = ("degree",)
 
 
 @dataclass(frozen=True)
-class Pairs(Layer):
-    """Products of so many pairs of mixtures of maps, which are smoothed so many times before; never unless told."""
+class ProductLayer(Layer):
+    """Products of pairs of maps, each a learned linear combination of the input maps."""
 
     pairs: int
+    """Number of pairs."""
     smoothings: int = 0
+    """How many times the maps are smoothed before they are multiplied."""
     may_be_zero = ("smoothings",)
 
 
-class OP(Pairs):
-    """Oriented products, four a pair."""
+class OP(ProductLayer):
+    """Oriented products, four per pair, ``OP[pairs,smoothings]``."""
 
 
-class MP(Pairs):
-    """Oriented products that a mirror does not change, two a pair."""
+class MP(ProductLayer):
+    """Oriented products that are invariant to reflections, two per pair, ``MP[pairs,smoothings]``."""
 
 
-class GP(Pairs):
-    """Products of gradients on any graph, one a pair."""
+class GP(ProductLayer):
+    """Products of gradients on any graph, one per pair, ``GP[pairs,smoothings]``."""
 
 
 @dataclass(frozen=True)
 class DP(Layer):
-    """Dynamic pooling: the J_l strongest nodes of each map."""
+    """Dynamic pooling, ``DP[num_active]``."""
 
     num_active: int
+    """Number of active nodes per map, J_l."""
 
 
 @dataclass(frozen=True)
 class S(Layer):
-    """Statistics of Chebyshev order 0 .. K_max."""
+    """Statistics of Chebyshev polynomials, ``S[order]``."""
 
     order: int
+    """Largest order, K_max. The orders are 0 .. K_max."""
     may_be_zero = ("order",)
 
 
-GRAPH = (SC, MC, OP, MP, GP, DP)
+GRAPH_LAYERS = (SC, MC, OP, MP, GP, DP)
+"""The kinds of layer that work on signals on the graph."""
 
 PRESETS = {
     "paper-small": "SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]",
@@ -69,33 +81,37 @@ PRESETS = {
     "oriented": "MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[64,5]-S[4]-FC[96]",
     "oriented-large": "MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[96,3]-S[4]-FC[128]",
 }
-"""The two networks of Table 1, for MNIST-012 and for the other experiments; and the oriented networks."""
+"""Architectures with a name: the two networks of Table 1 (MNIST-012, other experiments) and the oriented networks."""
 
 
 @dataclass(frozen=True)
 class Architecture(Notation):
-    """A network in the paper's notation: layers on the graph, a convolution first; one S; FC in any number.
+    """A TIGraNet in the paper's notation.
 
-    Convolutions are SC, the paper's, and MC; products are OP, MP and GP; DP is the pooling.
+    Graph layers come first: the convolutions SC (the paper's) and MC, the products OP, MP and GP, and the pooling DP,
+    in any order that starts with a convolution. Then come one statistics layer S and any number of fully-connected
+    layers FC. The last fully-connected layer, with one output per class, is implicit (reading 11).
 
-    The last layer, to the classes, is implicit (reading 11).
+    Raises:
+        ValueError: If the layers are in another order.
 
-    >>> architecture = Architecture.parse("SC[10, 4]-DP[600]-S[12]-FC[100]")
-    >>> architecture.layers[0]
-    SC(maps=10, degree=4)
-    >>> str(architecture)
-    'SC[10,4]-DP[600]-S[12]-FC[100]'
-    >>> str(Architecture.parse("paper-small"))
-    'SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]'
+    Example:
+        >>> architecture = Architecture.parse("SC[10, 4]-DP[600]-S[12]-FC[100]")
+        >>> architecture.layers[0]
+        SC(maps=10, degree=4)
+        >>> str(architecture)
+        'SC[10,4]-DP[600]-S[12]-FC[100]'
+        >>> str(Architecture.parse("paper-small"))
+        'SC[3,3]-DP[300]-SC[6,3]-DP[100]-S[10]-FC[50]-FC[30]-FC[10]'
     """
 
     FIRST = (SC, MC)
-    FOLLOW: ClassVar = {**dict.fromkeys(GRAPH, (*GRAPH, S)), S: (FC,), FC: (FC,)}
+    FOLLOW: ClassVar = {**dict.fromkeys(GRAPH_LAYERS, (*GRAPH_LAYERS, S)), S: (FC,), FC: (FC,)}
     NEEDED = S
-    ORDER = "an architecture is SC, MC, OP, MP, GP and DP layers, SC or MC first, then one S, then FC layers"
+    ORDER = "an architecture has SC, MC, OP, MP, GP and DP layers, starting with SC or MC, then one S, then FC layers"
     PRESETS: ClassVar = PRESETS
 
     @property
     def mixed(self) -> bool:
-        """Whether it has fully-mixed convolutions, as the oriented networks do."""
+        """Whether the network has MC layers, as the oriented networks do."""
         return any(isinstance(layer, MC) for layer in self.layers)

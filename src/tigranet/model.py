@@ -1,14 +1,14 @@
-"""TIGraNet: an architecture walked over the graph of the image it is given."""
+"""The TIGraNet: an architecture, applied to the pixel grid of the image or to any graph."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
-from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours
+from tigranet.graphs.grid import ISOTROPIC, Boundary, Neighbours, check_grid_options
+from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
@@ -20,48 +20,68 @@ from tigranet.layers.statistics import Statistics
 from tigranet.notation import FC, Layer
 from tigranet.pretrained import Pretrained
 
+Init = Literal["default", "paper"]
+"""How the fully-connected layers are initialised."""
+
 
 class Maps(NamedTuple):
-    """What one graph layer leaves to the next."""
+    """The output of one graph layer."""
 
     layer: Layer
+    """The layer in the notation."""
     z: Float[Tensor, "batch maps nodes"]
+    """The maps."""
     active: Bool[Tensor, "batch maps nodes"] | None
     """After a pooling layer, the active nodes N_i of each map."""
     omega: Bool[Tensor, "batch 1 nodes"] | None
-    """The nodes of interest; None while they are all nodes."""
+    """The nodes of interest, or None as long as these are all nodes."""
 
 
 class TIGraNet(Pretrained, nn.Module):
-    r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning"
-    (ICML 2017): alternating spectral convolutions and dynamic poolings, then statistics that do not change
-    when the image is turned or shifted, then fully-connected layers with ReLU between them (reading 11). And beyond the
-    paper the oriented networks, of the same family: products of gradients between convolutions see how strokes lie
-    to each other.
+    r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning" (ICML 2017).
 
-    Weights do not depend on the number of pixels: one network runs on images of any size, and on any graph
-    if its ``laplacian`` is given along with the signals.
+    Spectral convolutions and dynamic poolings alternate. Then come statistics that do not change when the image is
+    rotated or shifted, and fully-connected layers with ReLU between them (reading 11). The oriented networks extend
+    the paper: products of gradients between the convolutions measure how strokes are oriented relative to each other.
+
+    The weights do not depend on the number of pixels. One network works on images of any size, and on any graph if the
+    graph's ``laplacian`` is passed together with the signals.
 
     Args:
-        architecture: the paper's notation, a preset (``paper-small``, ``paper``, ``oriented-small``, ``oriented``,
-            ``oriented-large``), or a parsed value.
-        num_classes: the number of classes; the last layer, to them, is implicit.
-        in_maps: channels of the images.
-        boundary: ``free`` is the paper's grid; on the ``torus`` integer shifts are exact symmetries too.
-        neighbours: 8 as in the paper, or 4.
-        diagonal: weight of the edges to the 4 diagonal neighbours. The paper's is 1; networks with MC layers have
-            :data:`ISOTROPIC` unless told.
-        ties: how the pooling treats equal values, see :class:`DynamicPool`.
-        init: ``paper`` starts all fully-connected parameters uniformly in [-1, 1], which trains badly; ``default``
-            standardises the statistics and starts as PyTorch does (reading 12). The filters start alike.
-        span: where the starting filters end on the spectrum, see :func:`filter_bank`.
-        class_names, image_size: for whoever reads files: names of the classes, and the square that images had.
+        architecture: Layers in the paper's notation, the name of a preset (``paper-small``, ``paper``,
+            ``oriented-small``, ``oriented``, ``oriented-large``), or an :class:`Architecture`.
+        num_classes: Number of classes. The last layer, with one output per class, is implicit.
+        in_maps: Number of channels of the images.
+        boundary: ``free`` is the paper's grid. On the ``torus`` integer shifts are exact symmetries too.
+        neighbours: Number of neighbours of a pixel: 8 as in the paper, or 4.
+        diagonal: Weight of the edges to the 4 diagonal neighbours. The default is 1 as in the paper, and
+            :data:`ISOTROPIC` for networks with MC layers.
+        ties: How the pooling treats equal values, see :class:`DynamicPool`.
+        init: ``paper`` draws all fully-connected parameters uniformly from [-1, 1], which trains badly. ``default``
+            standardises the statistics and uses PyTorch's initialisation (reading 12). Both use the same filters.
+        span: End of the part of the spectrum that the initial filters cover, see :func:`filter_bank`.
+        class_names: Names of the classes. The network does not use them, but saves them with the weights.
+        image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
+            weights.
 
-    >>> net = TIGraNet("paper-small", num_classes=3).eval()
-    >>> net(torch.rand(2, 1, 28, 28)).shape
-    torch.Size([2, 3])
-    >>> net.features(torch.rand(2, 1, 50, 37)).shape
-    torch.Size([2, 132])
+    Attributes:
+        architecture: The parsed architecture.
+        config: The constructor's arguments as JSON values, as saved in config.json.
+        graph_layers: One module per graph layer.
+        statistics: The layer that computes the invariant features.
+        standardise: Standardisation of the features, or the identity with ``init="paper"``.
+        classifier: The fully-connected layers.
+
+    Raises:
+        ValueError: If an argument has an invalid value.
+
+    Example:
+        >>> import torch
+        >>> net = TIGraNet("paper-small", num_classes=3).eval()
+        >>> net(torch.rand(2, 1, 28, 28)).shape
+        torch.Size([2, 3])
+        >>> net.features(torch.rand(2, 1, 50, 37)).shape
+        torch.Size([2, 132])
     """
 
     def __init__(
@@ -74,31 +94,38 @@ class TIGraNet(Pretrained, nn.Module):
         neighbours: Neighbours = 8,
         diagonal: float | None = None,
         ties: Ties = "keep",
-        init: Literal["default", "paper"] = "default",
+        init: Init = "default",
         span: float = 2.0,
         class_names: Sequence[str] | None = None,
         image_size: int | None = None,
     ) -> None:
-        config = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
         if isinstance(architecture, str):
             architecture = Architecture.parse(architecture)
-        if num_classes < 1 or in_maps < 1:
-            raise ValueError(f"num_classes and in_maps are at least 1, got {num_classes} and {in_maps}")
-        if class_names is not None and len(class_names) != num_classes:
-            raise ValueError(f"one name a class, got {len(class_names)} names for {num_classes} classes")
-        if init not in ("default", "paper"):
-            raise ValueError(f"init is 'default' or 'paper', got {init!r}")
         if diagonal is None:
             diagonal = ISOTROPIC if architecture.mixed else 1.0
-        GridLaplacian(3, 3, neighbours, boundary, diagonal), DynamicPool(1, ties)  # they say what is wrong, if anything
+        _check_sizes(num_classes, in_maps, class_names)
+        check_grid_options(neighbours, boundary, diagonal)
+        _check_choice("ties", ties, Ties)
+        _check_choice("init", init, Init)
+        self.config: dict[str, Any] = {
+            "architecture": str(architecture),
+            "num_classes": num_classes,
+            "in_maps": in_maps,
+            "boundary": boundary,
+            "neighbours": neighbours,
+            "diagonal": diagonal,
+            "ties": ties,
+            "init": init,
+            "span": span,
+            "class_names": None if class_names is None else list(class_names),
+            "image_size": image_size,
+        }
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal
         self.class_names = tuple(class_names or map(str, range(num_classes)))
         self.image_size = image_size
-        self.config = config | {"architecture": str(architecture), "diagonal": diagonal}
-        self.config["class_names"] = class_names and list(class_names)
-        self._graphs: dict[tuple[int, int], GridLaplacian] = {}
+        self._grids = GridCache(neighbours, boundary, diagonal)
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
         width = in_maps
@@ -113,7 +140,7 @@ class TIGraNet(Pretrained, nn.Module):
                     width = units
                 case _:
                     self.graph_layers.append(module := _graph_layer(layer, width, span, ties))
-                    width = getattr(module, "out_maps", width)  # pooling leaves the maps as they are
+                    width = getattr(module, "out_maps", width)  # Pooling does not change the number of maps.
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
         if init == "paper":
             for parameter in self.classifier.parameters():
@@ -122,23 +149,68 @@ class TIGraNet(Pretrained, nn.Module):
     def forward(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
     ) -> Float[Tensor, "batch classes"]:
-        """Logits of ``images`` (batch, in_maps, H, W), or of signals (batch, in_maps, nodes) on ``laplacian``."""
+        """Compute the logits of images, or of signals on a graph.
+
+        Args:
+            images: Images with values in [0, 1]. If ``laplacian`` is given, signals on its graph.
+            laplacian: The graph of the signals. The default is the pixel grid of the images.
+
+        Returns:
+            One logit per class.
+
+        Raises:
+            ValueError: If the shape of ``images`` does not fit.
+            TypeError: If ``images`` does not have the dtype of the network.
+
+        Shape:
+            ``(batch, in_maps, height, width) -> (batch, classes)``, or
+            ``(batch, in_maps, nodes) -> (batch, classes)`` with ``laplacian``.
+        """
         return self.classifier(self.standardise(self.features(images, laplacian)))
 
     def features(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
     ) -> Float[Tensor, "batch statistics"]:
-        """The invariant statistics phi, for any other classifier."""
-        y, laplacian = self._as_signals(images, laplacian)
-        for _, z, active, _ in self._walk(y, laplacian):  # noqa: B007 - the last ones are wanted
-            pass
+        """Compute the invariant statistics phi, which can be the input of any other classifier.
+
+        Args:
+            images: Images or signals, as for :meth:`forward`.
+            laplacian: The graph of the signals, as for :meth:`forward`.
+
+        Returns:
+            The statistics: two numbers per map and Chebyshev order.
+
+        Raises:
+            ValueError: If the shape of ``images`` does not fit.
+            TypeError: If ``images`` does not have the dtype of the network.
+
+        Shape:
+            ``(batch, in_maps, height, width) -> (batch, 2 * maps * (order + 1))``
+        """
+        z, laplacian = self._to_signals(images, laplacian)
+        active = None
+        for output in self._graph_layer_outputs(z, laplacian):
+            z, active = output.z, output.active
         return self.statistics(z, laplacian, active)
 
     def maps(self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None) -> list[Maps]:
-        """What each graph layer answers, to look at."""
-        return list(self._walk(*self._as_signals(images, laplacian)))
+        """Compute the output of every graph layer, to look at.
 
-    def _walk(self, z: Float[Tensor, "batch maps nodes"], laplacian: Laplacian) -> Iterator[Maps]:
+        Args:
+            images: Images or signals, as for :meth:`forward`.
+            laplacian: The graph of the signals, as for :meth:`forward`.
+
+        Returns:
+            One entry per graph layer.
+
+        Raises:
+            ValueError: If the shape of ``images`` does not fit.
+            TypeError: If ``images`` does not have the dtype of the network.
+        """
+        return list(self._graph_layer_outputs(*self._to_signals(images, laplacian)))
+
+    def _graph_layer_outputs(self, z: Float[Tensor, "batch maps nodes"], laplacian: Laplacian) -> Iterator[Maps]:
+        """Apply the graph layers one after the other and yield the output of each."""
         active = omega = None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
             match layer:
@@ -149,31 +221,42 @@ class TIGraNet(Pretrained, nn.Module):
                     z, active = module(z, laplacian, omega), None
             yield Maps(layer, z, active, omega)
 
-    def _as_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian]:
-        wanted = f"(batch, {self.in_maps}, height, width)" if laplacian is None else f"(batch, {self.in_maps}, nodes)"
-        if images.ndim != (4 if laplacian is None else 3) or images.shape[1] != self.in_maps:
-            raise ValueError(f"this network reads {wanted}, got shape {tuple(images.shape)}")
+    def _to_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian]:
+        """Check the input, and return it as signals together with their graph."""
+        axes = ("height", "width") if laplacian is None else ("nodes",)
+        if images.ndim != 2 + len(axes) or images.shape[1] != self.in_maps:
+            expected = ", ".join(("batch", str(self.in_maps), *axes))
+            raise ValueError(f"expected input of shape ({expected}), got shape {tuple(images.shape)}")
         if not images.is_floating_point():
-            raise TypeError(f"images are floating point in [0, 1], got {images.dtype}: use .float() / 255")
+            raise TypeError(f"expected images in floating point in [0, 1], got {images.dtype}: use .float() / 255")
         if images.dtype != (dtype := next(self.parameters()).dtype):
-            raise TypeError(f"this network computes in {dtype}, got images in {images.dtype}: convert one to the other")
-        return images.flatten(2), laplacian or self._graph(*images.shape[2:])
-
-    def _graph(self, height: int, width: int) -> GridLaplacian:
-        """The grid of that size, made once; while a compiler is tracing, not kept."""
-        graph = self._graphs.get((height, width))
-        graph = graph or GridLaplacian(height, width, self.neighbours, self.boundary, self.diagonal)
-        if not torch.compiler.is_compiling():
-            self._graphs[height, width] = graph
-        return graph
+            raise TypeError(
+                f"expected images in {dtype} as the network's weights, got {images.dtype}: convert one to the other"
+            )
+        return images.flatten(2), laplacian or self._grids.get(*images.shape[2:])
 
     def extra_repr(self) -> str:
-        channels = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
-        return f"'{self.architecture}', {channels}, boundary={self.boundary!r}"
+        """Describe the network in the first line of its ``repr``."""
+        sizes = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
+        return f"'{self.architecture}', {sizes}, boundary={self.boundary!r}"
+
+
+def _check_sizes(num_classes: int, in_maps: int, class_names: Sequence[str] | None) -> None:
+    if num_classes < 1 or in_maps < 1:
+        raise ValueError(f"expected num_classes and in_maps to be at least 1, got {num_classes} and {in_maps}")
+    if class_names is not None and len(class_names) != num_classes:
+        raise ValueError(f"expected one name per class, got {len(class_names)} names for {num_classes} classes")
+
+
+def _check_choice(name: str, value: str, choices: Any) -> None:
+    """Raise an error if ``value`` is not one of the strings of the ``Literal`` type ``choices``."""
+    if value not in get_args(choices):
+        expected = " or ".join(map(repr, get_args(choices)))
+        raise ValueError(f"expected {name} to be {expected}, got {value!r}")
 
 
 def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Module:
-    """The module that a layer of the notation stands for."""
+    """Build the module of a graph layer."""
     match layer:
         case SC(maps, degree):
             return SpectralConv(in_maps, maps, degree, span)
@@ -187,4 +270,4 @@ def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Modu
             return GradientProduct(in_maps, pairs, smoothings)
         case DP(num_active):
             return DynamicPool(num_active, ties)
-    raise TypeError(f"no module stands for {layer!r}")
+    raise TypeError(f"expected a graph layer (SC, MC, OP, MP, GP or DP), got {layer!r}")

@@ -10,16 +10,25 @@ T = TypeVar("T", bound="Notation")
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of the notation: a name and whole numbers, ``NAME[number,...]``. A number that has a usual value is
-    left out where it has it."""
+    """One layer of the notation, ``NAME[number,...]``: a name and whole numbers.
+
+    A subclass defines one kind of layer. Its class name is the name in the notation and its fields are the numbers.
+    Trailing numbers that equal their default are not printed.
+
+    Raises:
+        ValueError: If a number is too small.
+    """
 
     may_be_zero: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields whose smallest value is 0. The smallest value of all other fields is 1."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, smallest = getattr(self, field.name), 0 if field.name in self.may_be_zero else 1
-            if value < smallest:
-                raise ValueError(f"{type(self).__name__} has {field.name} of at least {smallest}, got {value}")
+            value, minimum = getattr(self, field.name), 0 if field.name in self.may_be_zero else 1
+            if value < minimum:
+                raise ValueError(
+                    f"expected {field.name} of {type(self).__name__} to be at least {minimum}, got {value}"
+                )
 
     def __str__(self) -> str:
         values = list(astuple(self))
@@ -30,69 +39,100 @@ class Layer:
 
 @dataclass(frozen=True)
 class FC(Layer):
-    """Fully-connected: that many hidden units."""
+    """Fully-connected layer, ``FC[units]``."""
 
     units: int
+    """Number of hidden units."""
 
 
 @dataclass(frozen=True)
 class Notation:
-    """A network as layers in an order; a kind of network says which layers it has and what may follow what."""
+    """A network as a sequence of layers.
+
+    A subclass defines one kind of network: which layers it has, and which layers may follow each other.
+
+    Raises:
+        ValueError: If the layers are in an order that this kind of network does not allow.
+    """
 
     FIRST: ClassVar[tuple[type[Layer], ...]]
+    """Kinds of layer that may come first."""
     FOLLOW: ClassVar[dict[type[Layer], tuple[type[Layer], ...]]]
-    """After each kind of layer, the kinds that may follow it."""
+    """For each kind of layer, the kinds that may follow it."""
     NEEDED: ClassVar[type[Layer]]
-    """There is one of these."""
+    """Kind of layer that must occur at least once."""
     ORDER: ClassVar[str]
+    """The rules above as a sentence, for error messages."""
     PRESETS: ClassVar[dict[str, str]]
+    """Networks with a name, in the notation."""
     layers: tuple[Layer, ...]
+    """The layers, from input to output."""
 
     def __post_init__(self) -> None:
-        allowed = self.FIRST
+        allowed_kinds = self.FIRST
         for number, layer in enumerate(self.layers, start=1):
-            if not isinstance(layer, allowed):
-                wanted = " or ".join(kind.__name__ for kind in allowed) or "nothing more"
-                raise ValueError(f"wanted {wanted} in layer {number} ('{layer}') of '{self}': {self.ORDER}")
-            allowed = self.FOLLOW[type(layer)]
+            if not isinstance(layer, allowed_kinds):
+                expected = " or ".join(kind.__name__ for kind in allowed_kinds) or "no further layer"
+                location = _location(str(layer), number, str(self))
+                raise ValueError(f"expected {expected}, got {type(layer).__name__} {location}: {self.ORDER}")
+            allowed_kinds = self.FOLLOW[type(layer)]
         if not any(isinstance(layer, self.NEEDED) for layer in self.layers):
-            raise ValueError(f"wanted {self.NEEDED.__name__} after the last layer of '{self}': {self.ORDER}")
+            raise ValueError(f"expected {self.NEEDED.__name__} after the last layer of '{self}': {self.ORDER}")
 
     @classmethod
     def parse(cls: type[T], text: str) -> T:
-        """Read the notation, or the name of a preset."""
+        """Parse the notation of a network, or look up a preset.
+
+        Spaces around layers, names and numbers are ignored.
+
+        Args:
+            text: Layers in the notation, or the name of a preset.
+
+        Returns:
+            The network as a value.
+
+        Raises:
+            ValueError: If the text is neither. The message quotes the wrong layer and the whole text.
+        """
         if text not in cls.PRESETS and "[" not in text:
-            near = get_close_matches(text, cls.PRESETS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"presets: {', '.join(cls.PRESETS)}"
+            similar_names = get_close_matches(text, cls.PRESETS, n=1)
+            remedy = f"did you mean '{similar_names[0]}'?" if similar_names else f"presets: {', '.join(cls.PRESETS)}"
             example = next(iter(cls.PRESETS.values()))
-            raise ValueError(f"'{text}' is neither a preset nor layers such as '{example}': {hint}")
+            raise ValueError(f"expected a preset or layers such as '{example}', got '{text}': {remedy}")
         text = cls.PRESETS.get(text, text)
         kinds = {kind.__name__: kind for kind in cls.FOLLOW}
-        return cls(tuple(_layer(token, number, text, kinds) for number, token in enumerate(text.split("-"), start=1)))
+        tokens = enumerate(text.split("-"), start=1)
+        return cls(tuple(_parse_layer(token, _location(token, number, text), kinds) for number, token in tokens))
 
     def __str__(self) -> str:
         return "-".join(map(str, self.layers))
 
 
-def _layer(token: str, number: int, text: str, kinds: dict[str, type[Layer]]) -> Layer:
-    where = f"in layer {number} ('{token}') of '{text}'"
+def _location(token: str, number: int, text: str) -> str:
+    """Describe where a layer stands, for error messages."""
+    return f"in layer {number} ('{token}') of '{text}'"
+
+
+def _parse_layer(token: str, location: str, kinds: dict[str, type[Layer]]) -> Layer:
+    """Parse one layer. ``kinds`` are the known kinds of layer by name."""
     match = re.fullmatch(r"\s*([A-Za-z]+)\s*\[([^\[\]]*)\]\s*", token)
     if match is None:
-        raise ValueError(f"a layer is written NAME[number,...], which it is not {where}")
-    name, inside = match.groups()
+        raise ValueError(f"expected NAME[number,...] {location}: check the brackets, and write one '-' between layers")
+    name, arguments = match.groups()
     if name not in kinds:
-        raise ValueError(f"no layer is called '{name}' {where}: there are {', '.join(kinds)}")
-    wanted = [field.name for field in fields(kinds[name])]
-    needed = sum(field.default is MISSING for field in fields(kinds[name]))
-    values = [value.strip() for value in inside.split(",")] if inside.strip() else []
-    if not needed <= len(values) <= len(wanted):
-        few = f"{needed} or " * (needed < len(wanted))
-        numbers = f"{few}{len(wanted)} number{'s' * (len(wanted) > 1)} ({', '.join(wanted)})"
-        raise ValueError(f"{name} takes {numbers}, got {len(values)} {where}")
-    for field, value in zip(wanted, values, strict=False):
+        raise ValueError(f"unknown layer '{name}' {location}: use one of {', '.join(kinds)}")
+    field_names = [field.name for field in fields(kinds[name])]
+    num_required = sum(field.default is MISSING for field in fields(kinds[name]))
+    values = [value.strip() for value in arguments.split(",")] if arguments.strip() else []
+    remedy = f"write {name}[{','.join(field_names)}]"
+    if not num_required <= len(values) <= len(field_names):
+        count = f"{num_required} or {len(field_names)}" if num_required < len(field_names) else f"{num_required}"
+        numbers = f"{count} number{'s' if len(field_names) > 1 else ''} ({', '.join(field_names)})"
+        raise ValueError(f"{name} takes {numbers}, got {len(values)} {location}: {remedy}")
+    for field_name, value in zip(field_names, values, strict=False):
         if not re.fullmatch(r"[0-9]+", value):
-            raise ValueError(f"{name} takes a whole number for {field}, got '{value}' {where}")
+            raise ValueError(f"{name} takes a whole number for {field_name}, got '{value}' {location}: {remedy}")
     try:
         return kinds[name](*map(int, values))
     except ValueError as error:
-        raise ValueError(f"{error} {where}") from None
+        raise ValueError(f"{error} {location}") from None

@@ -1,4 +1,4 @@
-"""What a signal lives on."""
+"""The graphs that signals live on, each as its normalized Laplacian."""
 
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian

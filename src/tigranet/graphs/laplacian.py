@@ -1,4 +1,4 @@
-"""The normalized Laplacian: all that a layer ever sees of a graph."""
+"""The normalized Laplacian, the only view of a graph that the layers use."""
 
 from abc import ABC, abstractmethod
 
@@ -8,62 +8,104 @@ from torch import Tensor
 
 
 class Laplacian(ABC):
-    r"""The normalized Laplacian of an undirected weighted graph (Sec. 3 of the paper),
+    r"""The normalized Laplacian of an undirected weighted graph, as an operator (Sec. 3 of the paper).
 
-    .. math:: L = I - D^{-1/2} A D^{-1/2},
+    .. math:: L = I - D^{-1/2} A D^{-1/2}
 
-    as an operator: ``laplacian(y)`` is :math:`L y` along the last axis of ``y``, on the device and in
-    the dtype of ``y``. It is symmetric with spectrum in [0, 2]. A new kind of graph is one new class
-    with one method, :meth:`shifted`.
+    ``laplacian(y)`` computes :math:`L y` along the last axis of ``y``, on the device and in the dtype of ``y``. The
+    matrix :math:`L` is symmetric and its spectrum lies in [0, 2]. To add a new kind of graph, write one subclass that
+    implements one method, :meth:`shifted`.
+
+    Args:
+        num_nodes: Number of nodes of the graph.
+        constant: Tensor that defines the operator, float64 on the CPU. Its meaning depends on the subclass.
+
+    Attributes:
+        num_nodes: Number of nodes of the graph.
     """
 
     def __init__(self, num_nodes: int, constant: Tensor) -> None:
-        """``constant``: what the operator is made of (float64, on the CPU), for :meth:`_constant_like`."""
         self.num_nodes = num_nodes
         self._constant = constant
-        self._converted: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self._converted_constants: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
     @abstractmethod
     def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
-        r""":math:`(L - I) y = -D^{-1/2} A D^{-1/2} y`: the spectrum moved to [-1, 1], where Chebyshev lives."""
+        r"""Compute :math:`(L - I) y = -D^{-1/2} A D^{-1/2} y`.
+
+        The spectrum of :math:`L - I` lies in [-1, 1], the interval on which Chebyshev polynomials are defined.
+
+        Args:
+            y: Signals on the graph.
+
+        Returns:
+            Signals of the same shape, dtype and device as ``y``.
+
+        Raises:
+            ValueError: If the last axis of ``y`` does not have one value per node.
+            TypeError: If ``y`` is neither float32 nor float64.
+
+        Shape:
+            ``(*batch, nodes) -> (*batch, nodes)``
+        """
 
     def __call__(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
-        """:math:`L y`."""
+        """Compute :math:`L y`."""
         return y + self.shifted(y)
 
     def carre_du_champ(
         self, f: Float[Tensor, "*batch nodes"], g: Float[Tensor, "*batch nodes"]
     ) -> Float[Tensor, "*batch nodes"]:
-        r"""The product of two gradients, :math:`\nabla f \cdot \nabla g`, where there are no coordinates:
+        r"""Compute the product of two gradients, :math:`\nabla f \cdot \nabla g`, without coordinates.
 
         .. math:: \Gamma(f, g) = \tfrac12 \left(f L g + g L f - L(f g) - f g\, L 1\right), \qquad
             \Gamma(f, g)_i = \tfrac12 \sum_j w_{ij} (f_i - f_j)(g_i - g_j), \quad
             w_{ij} = a_{ij} / \sqrt{d_i d_j} .
 
-        The last term is zero where all degrees are equal. At a border they are not, :math:`L 1` is not zero, and
-        without that term constants would have a gradient there.
+        The last term of the first formula is zero if all degrees are equal. At the border of a grid they differ, so
+        :math:`L 1` is not zero there. Without this term a constant signal would have a non-zero gradient at the border.
+
+        Args:
+            f: First signals.
+            g: Second signals, of the same shape as ``f``.
+
+        Returns:
+            The product at each node.
+
+        Shape:
+            ``(*batch, nodes), (*batch, nodes) -> (*batch, nodes)``
         """
         fg = f * g
-        at_borders = fg * self(torch.ones(self.num_nodes, dtype=f.dtype, device=f.device))
-        return (f * self(g) + g * self(f) - self(fg) - at_borders) / 2
+        border_term = fg * self(torch.ones(self.num_nodes, dtype=f.dtype, device=f.device))
+        return (f * self(g) + g * self(f) - self(fg) - border_term) / 2
 
     def to_dense(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "nodes nodes"]:
-        """The N x N matrix, for small graphs and for tests."""
+        """Return :math:`L` as a dense matrix. It needs N x N numbers, so it is meant for small graphs and tests.
+
+        Args:
+            dtype: Data type of the matrix.
+
+        Returns:
+            The matrix, on the CPU.
+        """
         return self(torch.eye(self.num_nodes, dtype=dtype))
 
-    def _check(self, y: Tensor) -> None:
+    def _check_signal(self, y: Tensor) -> None:
+        """Raise an error if ``y`` is not a signal on this graph."""
         if y.ndim == 0 or y.shape[-1] != self.num_nodes:
             raise ValueError(f"{self!r} reads {self.num_nodes} values in the last axis, got shape {tuple(y.shape)}")
         if y.dtype not in (torch.float32, torch.float64):
-            raise TypeError(f"a signal is float32 or float64, got {y.dtype}: convert it with .float(), or use autocast")
+            raise TypeError(
+                f"expected a signal in float32 or float64, got {y.dtype}: convert it with .float(), or use autocast"
+            )
 
     def _constant_like(self, y: Tensor) -> Tensor:
-        """The constant where ``y`` is, converted once for each dtype and device."""
+        """Return the constant in the dtype and on the device of ``y``. Each conversion is computed once."""
         key = (y.dtype, y.device)
-        constant = self._converted.get(key)
+        constant = self._converted_constants.get(key)
         if constant is None:
-            with torch.inference_mode(False):  # it is kept for later calls, which may train
+            with torch.inference_mode(False):  # Later calls may record gradients, which inference tensors forbid.
                 constant = self._constant.to(dtype=y.dtype, device=y.device, copy=True)
             if not torch.compiler.is_compiling():
-                self._converted[key] = constant
+                self._converted_constants[key] = constant
         return constant

@@ -11,25 +11,25 @@ def test_quarter_turns_are_exact(size, interpolation):
     images = torch.rand(2, 3, *size, dtype=torch.float64)
     for turns in range(4) if size[0] == size[1] else (0, 2):
         angle = torch.full((2,), 90.0 * turns, dtype=torch.float64)
-        wanted = torch.rot90(images, turns, (2, 3))
-        torch.testing.assert_close(rotate(images, angle, interpolation), wanted, rtol=0, atol=1e-12)
+        expected = torch.rot90(images, turns, (2, 3))
+        torch.testing.assert_close(rotate(images, angle, interpolation), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [(28, 28), (21, 34)])
 @pytest.mark.parametrize("angle", [17.0, 45.0, 133.0, 301.5])
-def test_bilinear_rotation_is_scipys(size, angle):
+def test_bilinear_rotation_agrees_with_scipy(size, angle):
     images = torch.zeros(1, 1, *size, dtype=torch.float64)
     images[..., 5:-5, 5:-5] = torch.rand(size[0] - 10, size[1] - 10, dtype=torch.float64)
-    wanted = ndimage.rotate(images[0, 0].numpy(), angle, reshape=False, order=1, mode="grid-constant")
-    came = rotate(images, torch.tensor([angle], dtype=torch.float64))[0, 0]
-    torch.testing.assert_close(came, torch.from_numpy(wanted), rtol=0, atol=1e-6)
+    expected = ndimage.rotate(images[0, 0].numpy(), angle, reshape=False, order=1, mode="grid-constant")
+    rotated = rotate(images, torch.tensor([angle], dtype=torch.float64))[0, 0]
+    torch.testing.assert_close(rotated, torch.from_numpy(expected), rtol=0, atol=1e-6)
 
 
-def test_a_picture_may_go_on_in_a_mirror():
+def test_reflection_padding_continues_the_image_in_a_mirror():
     images = torch.rand(2, 1, 9, 9) + 1
-    turned = rotate(images, torch.tensor([45.0, 200.0]), padding="reflection")
-    assert turned.min() >= 1
-    torch.testing.assert_close(turned[0, 0, 2:7, 2:7], rotate(images, torch.tensor([45.0, 0]))[0, 0, 2:7, 2:7])
+    rotated = rotate(images, torch.tensor([45.0, 200.0]), padding="reflection")
+    assert rotated.min() >= 1
+    torch.testing.assert_close(rotated[0, 0, 2:7, 2:7], rotate(images, torch.tensor([45.0, 0]))[0, 0, 2:7, 2:7])
     moved = shift(images, torch.tensor([2, 0]), torch.tensor([0, -1]), padding="reflection")
     assert torch.equal(moved[0, 0, 0], images[0, 0, 2])
     assert torch.equal(moved[1, 0, :, -1], images[1, 0, :, -2])
@@ -38,67 +38,67 @@ def test_a_picture_may_go_on_in_a_mirror():
 
 def test_each_image_has_its_own_angle():
     images = torch.rand(1, 1, 9, 9).repeat(3, 1, 1, 1)
-    turned = rotate(images, torch.tensor([0.0, 90.0, 33.0]))
-    torch.testing.assert_close(turned[1], torch.rot90(images[1], 1, (1, 2)), rtol=0, atol=1e-5)
-    torch.testing.assert_close(turned[2:], rotate(images[:1], torch.tensor([33.0])))
+    rotated = rotate(images, torch.tensor([0.0, 90.0, 33.0]))
+    torch.testing.assert_close(rotated[1], torch.rot90(images[1], 1, (1, 2)), rtol=0, atol=1e-5)
+    torch.testing.assert_close(rotated[2:], rotate(images[:1], torch.tensor([33.0])))
 
 
 @pytest.mark.parametrize("size", [(6, 6), (5, 8)])
-def test_a_shift_by_whole_pixels_is_exact_and_fills_with_zeros(size):
+def test_shifts_agree_with_scipy_and_fill_with_zeros(size):
     images = torch.rand(7, 2, *size)
     down, right = torch.tensor([0, 1, -1, 0, 3, -4, 9]), torch.tensor([0, 0, 2, -3, -1, 4, 0])
     for image, moved, d, r in zip(images, shift(images, down, right), down.tolist(), right.tolist(), strict=True):
-        wanted = ndimage.shift(image.numpy(), (0, d, r), order=0)
-        torch.testing.assert_close(moved, torch.from_numpy(wanted), rtol=0, atol=0)
+        expected = ndimage.shift(image.numpy(), (0, d, r), order=0)
+        torch.testing.assert_close(moved, torch.from_numpy(expected), rtol=0, atol=0)
 
 
-def test_an_isometry_draws_angles_over_the_circle_and_steps_over_the_square():
+def test_angles_cover_the_circle_and_shifts_cover_the_square():
     images = torch.zeros(4000, 1, 17, 17, dtype=torch.float64)
     images[:, :, 8, 13] = 1
     generator = torch.Generator().manual_seed(0)
-    where = torch.arange(17, dtype=torch.float64) - 8
-    turned = Isometry(rotated=True)(images, generator).squeeze(1)
-    angles = torch.atan2(-(turned.sum(2) * where).sum(1), (turned.sum(1) * where).sum(1)).rad2deg() % 360
+    coordinates = torch.arange(17, dtype=torch.float64) - 8
+    rotated = Isometry(rotated=True)(images, generator).squeeze(1)
+    angles = torch.atan2(-(rotated.sum(2) * coordinates).sum(1), (rotated.sum(1) * coordinates).sum(1)).rad2deg() % 360
     assert torch.histc(angles, 8, 0, 360).min() > 400
     images = images.roll(-5, -1)
     moved = Isometry(max_shift=3)(images, generator).squeeze(1)
-    steps = moved.flatten(1).argmax(1)
-    assert set((steps // 17 - 8).tolist()) == set((steps % 17 - 8).tolist()) == set(range(-3, 4))
+    positions = moved.flatten(1).argmax(1)
+    assert set((positions // 17 - 8).tolist()) == set((positions % 17 - 8).tolist()) == set(range(-3, 4))
     assert moved.sum() == 4000
 
 
 def test_an_isometry_is_a_pure_function_of_its_generator():
-    images, both = torch.rand(3, 1, 9, 9), Isometry(rotated=True, max_shift=2)
-    draws = [both(images, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
+    images, isometry = torch.rand(3, 1, 9, 9), Isometry(rotated=True, max_shift=2)
+    results = [isometry(images, torch.Generator().manual_seed(seed)) for seed in (0, 0, 1)]
+    assert torch.equal(results[0], results[1])
+    assert not torch.equal(results[0], results[2])
     assert torch.equal(Isometry()(images, torch.Generator()), images)
-    assert str(both) == "rotated and shifted by up to 2 pixels"
+    assert str(isometry) == "rotated and shifted by up to 2 pixels"
 
 
-def test_jitter_is_a_bilinear_shift_by_at_most_its_reach():
+def test_jitter_is_a_bilinear_shift_by_at_most_the_reach():
     images = torch.zeros(200, 1, 9, 9, dtype=torch.float64)
     images[:, :, 4, 4] = 1
     moved = jitter(images, reach=0.5).squeeze(1)
-    where = torch.arange(9, dtype=torch.float64)
-    down, right = (moved.sum(2) * where).sum(1) - 4, (moved.sum(1) * where).sum(1) - 4  # centres of mass
+    coordinates = torch.arange(9, dtype=torch.float64)
+    down, right = (moved.sum(2) * coordinates).sum(1) - 4, (moved.sum(1) * coordinates).sum(1) - 4  # centres of mass
     torch.testing.assert_close(moved.sum((1, 2)), torch.ones(200, dtype=torch.float64))
     for step in (down, right):
         assert step.abs().max() <= 0.5
         assert step.std().item() == pytest.approx(0.5 / 3**0.5, rel=0.15)
-        wanted = ndimage.shift(images[0, 0].numpy(), (down[0], right[0]), order=1)
-        torch.testing.assert_close(moved[0], torch.from_numpy(wanted), rtol=0, atol=1e-12)
+        expected = ndimage.shift(images[0, 0].numpy(), (down[0], right[0]), order=1)
+        torch.testing.assert_close(moved[0], torch.from_numpy(expected), rtol=0, atol=1e-12)
     assert abs(torch.corrcoef(torch.stack([down, right]))[0, 1]) < 0.3
 
 
-def test_no_reach_no_change():
+def test_jitter_with_reach_zero_changes_nothing():
     images = torch.rand(3, 2, 5, 7)
     assert torch.equal(jitter(images, reach=0.0), images)
 
 
-def test_within_the_frame_nothing_is_cut_and_steps_are_as_long_as_they_can_be():
+def test_within_the_frame_no_pixel_is_lost_and_all_possible_shifts_occur():
     images = torch.zeros(200, 1, 9, 11)
-    images[:, :, 1:6, 4:7] = torch.rand(200, 1, 5, 3) + 0.1  # 1 row above, 3 below; 4 columns on either side
+    images[:, :, 1:6, 4:7] = torch.rand(200, 1, 5, 3) + 0.1  # free: 1 row above and 3 below, 4 columns on each side
     images[0] = 0
     moved = Isometry(max_shift=6, keep_inside=True)(images, torch.Generator().manual_seed(0))
     torch.testing.assert_close(moved.flatten(1).sort().values, images.flatten(1).sort().values)

@@ -1,0 +1,69 @@
+"""The package as a whole: what importing it loads, what it exports, and that every module has a test file.
+
+Import direction is checked by the import-linter contracts in pyproject.toml (``make lint``).
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tigranet
+
+PACKAGE = Path(tigranet.__file__).parent
+TESTS = Path(__file__).parent
+HEAVY = {
+    "PIL", "lightning", "matplotlib", "mlxtend", "numba", "pandas", "pooch", "pyarrow", "pytorch_lightning", "scipy",
+    "sklearn", "tensorboard", "tifffile", "torchmetrics", "typer",
+}  # fmt: skip
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the names of all modules that are loaded after ``code`` has run in a new process."""
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(process.stdout.splitlines()[-1]))
+
+
+def top_level(modules: set[str]) -> set[str]:
+    return {name.split(".")[0] for name in modules}
+
+
+def test_importing_the_package_loads_not_even_pytorch():
+    assert not top_level(loaded_by("import tigranet")) & {"torch", "numpy", *HEAVY}
+
+
+def test_importing_a_network_loads_nothing_heavy_besides_pytorch():
+    modules = loaded_by("from tigranet import TIGraNet")
+    assert "tigranet.model" in modules  # the lazy import has happened
+    assert "torch" in modules
+    assert not top_level(modules) & HEAVY
+    assert "torch._dynamo" not in modules
+
+
+def test_the_command_line_loads_before_pytorch():
+    modules = loaded_by("import tigranet.cli")
+    assert "typer" in modules
+    assert "torch" not in modules
+
+
+def test_every_public_name_exists():
+    for name in tigranet.__all__:
+        assert getattr(tigranet, name).__name__ == name
+        assert name in dir(tigranet)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"'tigranet'.*'Nothing'"):
+        tigranet.Nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "module",
+    [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")) if path.name != "__init__.py"],
+    ids=str,
+)
+def test_every_module_has_a_test_file(module):
+    assert (TESTS / module.with_name(f"test_{module.name}")).exists()
