@@ -1,4 +1,4 @@
-# `make demo` and `make test` do all set-up themselves; nothing but Python 3.11 or newer is needed.
+# Every target creates the virtual environment .venv if it is missing. Only Python 3.11 or newer is needed.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -6,7 +6,7 @@ BIN := .venv/bin
 
 setup: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt  # modules are compiled when they are first used, not all of them now
+.venv/installed: pyproject.toml constraints.txt  # --no-compile: Python compiles modules when they are first imported, which saves time here
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
@@ -14,7 +14,7 @@ setup: .venv/installed
 demo: setup
 	OMP_WAIT_POLICY=passive $(BIN)/tigranet train mnist-012 -o demo/
 
-test: lint  # a process for each core, each with one thread
+test: lint  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
 
 lint: setup

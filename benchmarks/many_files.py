@@ -19,7 +19,7 @@ from PIL import Image
 
 from tigranet import TIGraNet
 from tigranet.data import image_files
-from tigranet.reproduction.runner import machine
+from tigranet.evaluation.provenance import machine
 
 
 def create_images(folder: Path, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Sort photographs into one folder per class. Uncertain predictions go to the folder 'unknown'.
+"""Copy photographs into one folder per predicted class, and those with an uncertain prediction into 'unknown'.
 
 Usage:
     python examples/sort_into_folders.py model/ photos/ sorted/
@@ -9,17 +9,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tigranet import TIGraNet
-from tigranet.data import UnreadableFile, image_files
-from tigranet.evaluation import predict_files
+from tigranet.data import UnreadableFile
+from tigranet.workflows.predict import stream_predictions
 
 
 def main(model: Path, photos: Path, target: Path) -> None:
-    """Copy every photograph to the folder of its predicted class."""
+    """Copy the photographs and print how many went to each folder."""
     counts: Counter[str] = Counter()
-    for prediction in predict_files(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
+    for prediction in stream_predictions(model, photos, reject=0.9):
         if isinstance(prediction, UnreadableFile):
-            print(f"skipped {prediction.path}: {prediction.reason}")
+            print(f"skipped: {prediction.path}: {prediction.reason}")
             continue
         path = Path(prediction.path)
         copy = target / prediction.label / "-".join(path.relative_to(photos).parts)

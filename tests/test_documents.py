@@ -1,59 +1,322 @@
-"""The pages and the examples do what they say: each is run as it is written, but for the epochs of a training."""
+"""README, pages and examples do what they say.
 
+In ``docs/``, every ``python`` and ``bash`` block runs as written, in order, in one empty folder per page. Only the
+number of epochs of one training is reduced. A ``text`` block shows what the block before it prints. Every other
+``tigranet`` command, in any document, must be accepted by the parser of the command line. ``test_packaging.py`` runs
+the Python of the README.
+"""
+
+import csv
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from images import fill
 from tigranet import TIGraNet
+from tigranet.cli.app import app
+from tigranet.data import REGISTRY
 
 ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS = [
+    README,
+    *PAGES,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "results/figures/README.md")),
+    *sorted((ROOT / "src" / "tigranet" / "weights").glob("*/README.md")),
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SHORT = "tigranet train my_images/ --epochs 3"
-"""All epochs take a minute or two, and `make demo` shows what comes of them."""
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LONG_TRAINING, SHORT_TRAINING = "tigranet train my_images/", "tigranet train my_images/ --epochs 3"
+"""The full training takes a minute or two; ``make demo`` shows its result."""
+END_OF_BLOCK = "--- end of block ---"
 
 
-def run(command, folder):
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    finished = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert finished.returncode == 0, (command, finished.stderr)
-    return finished.stdout
+def run(command: list[str], folder: Path) -> str:
+    """Run a command in ``folder`` and return what it prints."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "COLUMNS": "100"}
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, (command, result.stderr)
+    return result.stdout
+
+
+def blocks_of(page: Path) -> list[tuple[str, str, str]]:
+    """Return the language, the code and the documented output of each block that runs."""
+    blocks: list[tuple[str, str, str]] = []
+    for language, content in BLOCK.findall(page.read_text()):
+        if language in ("python", "bash"):
+            blocks.append((language, content, ""))
+        elif language == "text":
+            assert blocks, f"{page.name} shows output before the first block that runs"
+            blocks[-1] = (*blocks[-1][:2], content)
+    return blocks
+
+
+def shape(text: str) -> list[str]:
+    """Return the lines without the lines of tables, with ``#`` for every number and single spaces.
+
+    Numbers depend on the training; words, columns and the order of the lines do not.
+    """
+    words = re.sub(r"[\u2500-\u257f]", " ", text)
+    numbers = re.sub(r"-?\d+(?:[.,]\d+)*(?:e-?\d+)?", "#", words)
+    return [" ".join(line.split()) for line in numbers.splitlines() if line.strip()]
+
+
+def assert_prints(actual: str, documented: str) -> None:
+    """Check that the documented lines are printed, in this order, among others."""
+    remaining = iter(shape(actual))
+    for line in shape(documented):
+        assert line in remaining, f"{line!r} is documented, but not printed in this order:\n{actual}"
+
+
+def contents(path: Path) -> dict[Path, tuple[int, int]]:
+    """Return the size and the time of change of a file, or of every file in a folder."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
+
+
+def run_command(line: str, documented: str, folder: Path) -> str:
+    """Run a line of a ``bash`` block. It writes to its output paths or prints, and prints what the page shows."""
+    targets = [folder / path for path in re.findall(r"(?:-o|--output|--csv|--parquet) (\S+)", line)]
+    before = [contents(target) for target in targets]
+    printed = run(["bash", "-c", line.replace(LONG_TRAINING, SHORT_TRAINING)], folder)
+    for target, files in zip(targets, before, strict=True):
+        written = {file: stat for file, stat in contents(target).items() if files.get(file) != stat}
+        assert written, f"'{line}' writes nothing to '{target.name}'"
+        assert all(size > 0 for size, _ in written.values()), f"'{line}' writes an empty file: {written}"
+    assert targets or printed, f"'{line}' neither writes nor prints"
+    assert_prints(printed, documented)
+    return printed
+
+
+def run_python(blocks: list[tuple[str, str]], folder: Path) -> None:
+    """Run Python blocks as one program: each prints what the page shows, and nothing that it does not show."""
+    program = "".join(f"{code}\nprint({END_OF_BLOCK!r})\n" for code, _ in blocks)
+    printed = run([sys.executable, "-c", program], folder).split(f"{END_OF_BLOCK}\n")
+    for (code, documented), actual in zip(blocks, printed[:-1], strict=True):
+        assert shape(actual) == shape(documented), code
+
+
+def check_your_images(printed: str, folder: Path) -> None:
+    images = {str(path.relative_to(folder)) for path in (folder / "my_images").rglob("*.png")}
+    assert len(images) == 100
+    for name in ("config.json", "model.safetensors", "README.md", "training.json", "rotated.png"):
+        assert (folder / "model" / name).stat().st_size, name
+    assert "</html>" in (folder / "report" / "report.html").read_text()
+    with open(folder / "answers.csv") as file:
+        answers = list(csv.DictReader(file))
+    assert {row["path"] for row in answers} == images
+    assert list(answers[0]) == ["path", "label", "probability"]
+    for row in answers:
+        assert row["label"] == "unknown" if float(row["probability"]) < 0.9 else row["label"].startswith("digit ")
+    with open(folder / "features.csv") as file:
+        assert {row["path"] for row in csv.DictReader(file)} == images
+
+
+def check_paper(printed: str, folder: Path) -> None:
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "paper.md").read_text(), re.MULTILINE)
+    names = {name for row in rows for name in re.findall("`(.+?)`", row)}
+    assert names == set(REGISTRY) == set(re.findall(r"^│ (\S+)", printed, re.MULTILINE))
+
+
+def check_reproducing(printed: str, folder: Path) -> None:
+    written = {path.name for path in (folder / "measured").iterdir()}
+    assert {f"{table}-quick.{kind}" for table in ("table2", "few") for kind in ("jsonl", "csv", "md")} <= written
+    assert {"few-quick.png", "few-quick.svg"} <= written
+    figures = re.findall(r"^\| `(\S+)` \| Fig", (ROOT / "docs" / "reproducing.md").read_text(), re.MULTILINE)
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        f"{f}.{kind}" for f in figures for kind in ("png", "svg")
+    }
+
+
+def check_oriented(printed: str, folder: Path) -> None:
+    with open(folder / "angles" / "angles.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["network"] for row in rows} == {"paper-mnist-rot", "oriented-small"}
+    assert {float(row["degrees"]) for row in rows} == set(range(0, 361, 30))
+    assert (folder / "angles" / "angles.png").stat().st_size > 10_000
+
+
+def check_python_workflows(printed: str, folder: Path) -> None:
+    assert TIGraNet.from_pretrained(folder / "model").class_names == ("0", "1", "2")
+
+
+def check_nothing(printed: str, folder: Path) -> None:
+    """The page's own assertions and its documented output are the check."""
+
+
+PAGE_CHECKS = {
+    "oriented": check_oriented,
+    "paper": check_paper,
+    "python-workflows": check_python_workflows,
+    "pytorch": check_nothing,
+    "reproducing": check_reproducing,
+    "scikit-learn": check_nothing,
+    "your-images": check_your_images,
+}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
+def test_a_page_runs_as_written(page, tmp_path):
+    check = PAGE_CHECKS[page.stem]
+    program: list[tuple[str, str]] = []
+    printed = ""
+    for language, code, documented in [*blocks_of(page), ("end", "", "")]:
+        if language == "python":
+            program.append((code, documented))
+            continue
+        if program:
+            run_python(program, tmp_path)
+            program = []
+        for line in code.splitlines():
+            printed += run_command(line, documented, tmp_path)
+    check(printed, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if re.search("```(python|bash)", page.read_text())], ids=lambda page: page.stem
+    ("documented", "printed"),
+    [
+        ("│ upright │ 93.3 │", "│ rotated │ 93.3 │"),
+        ("first 1\nsecond 2", "second 2\nfirst 1"),
+        ("accuracy: 79 %", ""),
+    ],
+    ids=["another word", "another order", "nothing printed"],
 )
-def test_a_page_runs_as_it_is_written(page, tmp_path):
-    python = ""
-    for language, code in re.findall(r"```(python|bash)\n(.*?)```", page.read_text(), re.DOTALL):
-        if language == "python":
-            python += code
-            continue
-        if python:
-            run([sys.executable, "-c", python], tmp_path)
-            python = ""
-        for line in code.splitlines():
-            run(["bash", "-c", line.replace("tigranet train my_images/", SHORT)], tmp_path)
-    if python:
-        run([sys.executable, "-c", python], tmp_path)
+def test_output_that_differs_from_the_page_is_found(documented, printed):
+    assert_prints(documented, documented)
+    with pytest.raises(AssertionError, match="documented, but not printed"):
+        assert_prints(printed, documented)
 
 
-ARGUMENTS = {
-    "train_on_a_folder": ["photos", "model", "2"],
-    "filters_over_the_spectrum": ["filters.png"],
-    "oriented_pictures": ["images"],
-    "sort_into_folders": ["model", "photos", "sorted"],
+def check_train_on_a_folder(printed: str, folder: Path) -> None:
+    movements = dict(re.findall(r"^(.+): (\d[\d.]*)(?: ± [\d.]+)? %$", printed, re.MULTILINE))
+    assert {"upright", "turned by 90 degrees", "rotated"} <= set(movements)
+    assert movements["upright"] == movements["turned by 90 degrees"]
+    assert TIGraNet.from_pretrained(folder / "trained").class_names == ("a", "b")
+
+
+def check_filters_over_the_spectrum(printed: str, folder: Path) -> None:
+    picture = (folder / "filters.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
+
+
+def check_oriented_pictures(printed: str, folder: Path) -> None:
+    """The pictures of docs/oriented.md are drawn, and the table printed is the one shown there."""
+    page = (ROOT / "docs" / "oriented.md").read_text()
+    shown = re.findall(r"images/(oriented-\w+\.png)", page)
+    assert sorted(path.name for path in (folder / "images").iterdir()) == sorted(shown)
+    (table,) = re.findall(r"^\| relative change of the logits .*?\n\n", page, re.DOTALL | re.MULTILINE)
+    assert shape(printed) == shape(table)
+    values, expected = ([float(cell) for cell in re.findall(r"\b0\.\d{3}\b", text)] for text in (printed, table))
+    assert values == pytest.approx(expected, abs=0.0021)  # rounding differs from machine to machine
+
+
+def check_sort_into_folders(printed: str, folder: Path) -> None:
+    counts = {label: int(count) for label, count in re.findall(r"^(\S+): (\d+)$", printed, re.MULTILINE)}
+    files = [path for path in (folder / "sorted").rglob("*") if path.is_file()]
+    assert counts == {path.name: len(list(path.iterdir())) for path in (folder / "sorted").iterdir()}
+    assert len(files) == 24
+
+
+EXAMPLE_RUNS = {
+    "train_on_a_folder": (["photos", "trained", "2"], check_train_on_a_folder),
+    "filters_over_the_spectrum": (["filters.png"], check_filters_over_the_spectrum),
+    "oriented_pictures": (["images"], check_oriented_pictures),
+    "sort_into_folders": (["model", "photos", "sorted"], check_sort_into_folders),
 }
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_an_example_runs(example, tmp_path):
+def test_an_example_prints_and_writes_what_it_promises(example, tmp_path):
     fill(tmp_path / "photos", {"a": 12, "b": 12})
     TIGraNet("SC[2,2]-S[2]", 2, class_names=["a", "b"], image_size=12).save_pretrained(tmp_path / "model")
-    told = run([sys.executable, str(example), *ARGUMENTS.get(example.stem, [])], tmp_path)
-    assert told or (tmp_path / "filters.png").stat().st_size > 10_000
+    arguments, check = EXAMPLE_RUNS[example.stem]
+    check(run([sys.executable, str(example), *arguments], tmp_path), tmp_path)
+
+
+def commands_in(document: Path) -> set[str]:
+    """Return every ``tigranet`` command in the code of a document, without comments and placeholders."""
+    text = document.read_text().replace("$seed", "0").replace("--seed S", "--seed 0")
+    code = [line for language, block in BLOCK.findall(text) if language != "python" for line in block.splitlines()]
+    code += re.findall(r"^ {4}(.+)$", text, re.MULTILINE) + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    commands = (re.search(r"(?:^| )(tigranet [^#|&;]+)", line) for line in code)
+    return {command[1].strip() for command in commands if command}
+
+
+def parse(command: str) -> None:
+    """Let the command line parse a command, without running it."""
+    group = typer.main.get_command(app)
+
+    def stub(node):
+        node.callback = lambda **options: None
+        for child in getattr(node, "commands", {}).values():
+            stub(child)
+
+    stub(group)
+    arguments = shlex.split(command)[1:]
+    if len(arguments) == 1:  # a command that the text only names
+        arguments.append("--help")
+    group.main(arguments, "tigranet", standalone_mode=False)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_command_line_accepts_every_command_of_a_document(document):
+    for command in commands_in(document):
+        try:
+            parse(command)
+        except Exception as error:
+            pytest.fail(f"{document.name}: '{command}': {error}")
+
+
+def test_commands_are_found_in_blocks_in_tables_and_in_text():
+    readme = {"tigranet bench oriented --size 28", "tigranet reproduce few", "tigranet evaluate model/ my_images/"}
+    assert readme <= commands_in(README)
+    assert "tigranet reproduce table3 --seed 0" in commands_in(ROOT / "docs" / "reproducing.md")
+    figures = commands_in(ROOT / "results" / "figures" / "README.md")
+    assert "tigranet figures model/ mnist-012 -o results/figures/three-layers" in figures
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("tigranet learn photos/", "learn"),
+        ("tigranet learn", "learn"),
+        ("tigranet evaluate model/ --json", "data"),
+        ("tigranet bench oriented --sides 28", "--sides"),
+        ("tigranet bench oriented --size large", "integer"),
+    ],
+)
+def test_a_wrong_command_is_refused(command, reason):
+    with pytest.raises(Exception, match=reason):
+        parse(command)
+
+
+def test_the_commands_of_the_readme_for_own_images_run_on_their_page():
+    assert [language for language, _, _ in blocks_of(README)] == ["python"]
+    blocks = blocks_of(ROOT / "docs" / "your-images.md")
+    lines = {line for language, code, _ in blocks if language == "bash" for line in code.splitlines()}
+    assert {command for command in commands_in(README) if "my_images/" in command} <= lines
+
+
+def anchors_of(document: Path) -> set[str]:
+    """Return the anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", document.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings(document):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", document.read_text()):
+        if target.startswith("https://"):
+            continue
+        linked = document.parent / target if target else document
+        assert linked.exists(), (document.name, target)
+        assert not anchor or anchor in anchors_of(linked), (document.name, target, anchor)

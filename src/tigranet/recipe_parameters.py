@@ -52,8 +52,8 @@ _PARAMETERS = (
     RecipeParameter(
         "jitter",
         float,
-        "Maximum random shift of each training image along each axis, in pixels.",
-        "0.5",
+        "Random sub-pixel shift of each training image, in pixels along each axis.",
+        "up to 0.5",
     ),
     RecipeParameter(
         "zoom",

@@ -106,7 +106,7 @@ import torch
 from safetensors.torch import load_file
 torch.set_num_threads(1)
 from tigranet import TIGraNet, cli
-import tigranet.reproduction.runner, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated_examples
+import tigranet.workflows.train, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated_examples
 
 folder, out = sys.argv[1:]
 options = ["--epochs", "12", "--architecture", "SC[2,2]-DP[30]-S[3]-FC[8]", "--batch-size", "10", "--keep", "best"]

@@ -1,4 +1,4 @@
-"""A row of a table, and a table, as values."""
+"""One experiment, and a table of experiments, as values."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -6,63 +6,77 @@ from typing import Any, Literal
 from tigranet.architecture import PRESETS
 
 Column = Literal["train", "validation", "test", "moved", "nearest", "rotated", "drop"]
+"""A measured quantity that a table shows."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method on one data set, trained in one way."""
+class Experiment:
+    """One method on one data set, trained in one way: a row of a table."""
 
     method: str
+    """``TIGraNet``, or the name of a baseline."""
     data: str
+    """Name of the data set."""
     architecture: str
+    """A preset of the method, or its layers."""
     reported: tuple[str, ...] = ()
-    """What the paper prints, a value a column; nothing where the row is ours."""
+    """The paper's results, one for each column that the paper has; empty if the experiment is not in the paper."""
     note: str = ""
-    """What tells it from the other rows of the method."""
+    """The difference from other experiments with the same method."""
     options: dict[str, Any] = field(default_factory=dict)
     """Further arguments of the network."""
     recipe: dict[str, Any] = field(default_factory=dict)
-    """What is not as usual in the training."""
+    """Fields of the recipe that differ from the default."""
     without: tuple[str, ...] = ()
-    """Parts of the network that are left out."""
+    """Parts of the network that are replaced by the identity."""
     images: int | None = None
-    """How many of the training images are used, as many of each class; None for all."""
+    """Number of training images, the same for each class; None for all."""
 
     @property
     def kind(self) -> str:
-        """The method, in whichever of its forms."""
+        """The method with its note, which is the same for all numbers of training images."""
         return f"{self.method} ({self.note})" if self.note else self.method
 
     @property
     def name(self) -> str:
-        """What tells it from the other rows on its data."""
+        """The name, which is unique among the experiments on one data set."""
         return self.kind if self.images is None else f"{self.kind}, {self.images:,} images"
 
     @property
     def layers(self) -> str:
-        """What the architecture stands for; in full for TIGraNet, so that a preset that has changed is another row."""
+        """The layers of the architecture.
+
+        They are written out for TIGraNet, so that results of a preset that has changed since are not used.
+        """
         return PRESETS.get(self.architecture, self.architecture) if self.method == "TIGraNet" else self.architecture
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: rows, and what is printed of each."""
+    """A table of experiments."""
 
     title: str
+    """The heading."""
     columns: tuple[Column, ...]
-    """Those that the paper has too."""
-    rows: tuple[Row, ...]
-    also: tuple[Column, ...] = ()
-    """Those that it has not."""
+    """The columns that the paper has too."""
+    rows: tuple[Experiment, ...]
+    """The experiments, one per row."""
+    extra_columns: tuple[Column, ...] = ()
+    """The columns that the paper does not have."""
     seeds: int = 5
+    """Number of runs of each experiment."""
 
     @property
-    def by_images(self) -> bool:
-        """Whether its rows differ in how many images they are trained on."""
-        return any(row.images is not None for row in self.rows)
+    def varies_training_size(self) -> bool:
+        """Whether the experiments differ in the number of training images."""
+        return any(experiment.images is not None for experiment in self.rows)
 
 
-TURNED: dict[str, Any] = {"note": "trained on turned images", "recipe": {"turned": True}}
+ROTATED_TRAINING: dict[str, Any] = {"note": "trained on turned images", "recipe": {"turned": True}}
+"""Arguments of an experiment that trains on rotated images."""
 NO_JITTER: dict[str, Any] = {"note": "no jitter", "recipe": {"jitter": 0.0}}
+"""Arguments of an experiment that trains without sub-pixel shifts."""
 TORUS: dict[str, Any] = {"note": "torus", "options": {"boundary": "torus"}}
-GAP, C4, C8 = "global average", "C4", "C8"
+"""Arguments of an experiment on the torus."""
+GLOBAL_AVERAGE, C4, C8 = "global average", "C4", "C8"
+"""Notes of baselines."""

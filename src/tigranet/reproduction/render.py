@@ -1,4 +1,4 @@
-"""A table as it is printed: means over the seeds beside the paper's figures, and every run by itself."""
+"""Tables of results as text: means over the seeds beside the paper's results, and every run on its own."""
 
 import csv
 import io
@@ -10,14 +10,14 @@ from typing import Any
 from tigranet.data.augment.rigid import Isometry
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.robustness import NEAREST, QUARTER
-from tigranet.reproduction.experiment import Column, Row, TableSpec
+from tigranet.reproduction.experiment import Column, Experiment, TableSpec
 from tigranet.reproduction.results_file import Record
 from tigranet.training import Recipe
 
-MINI = {name: f"{name}-mini" for name in ("mnist-rot", "mnist-rot10", "mnist-trans", "mnist-rot-trans")}
-"""What a quick run takes instead."""
+QUICK_DATA = {name: f"{name}-mini" for name in ("mnist-rot", "mnist-rot10", "mnist-trans", "mnist-rot-trans")}
+"""The smaller data sets that a quick run uses instead."""
 
-TOLD: dict[Column, str] = {
+COLUMN_TITLES: dict[Column, str] = {
     "train": "training",
     "validation": "validation",
     "test": "upright test",
@@ -26,16 +26,24 @@ TOLD: dict[Column, str] = {
     "rotated": "rotated test",
     "drop": "drop",
 }
+"""The headings of the columns."""
+MOVED_COLUMNS: tuple[Column, ...] = ("moved", "nearest", "drop")
+"""Columns without a value for data sets whose test images are not moved."""
+NOT_MOVED = str(Isometry())
+"""The movement in the record of such a data set."""
 
 
-MOVED: tuple[Column, ...] = ("moved", "nearest", "drop")
-"""What there is only where test images are moved."""
-UPRIGHT = Isometry()
+def column_value(record: Record, column: Column) -> float | None:
+    """Return the value of a run in a column.
 
+    Args:
+        record: The record of the run.
+        column: The column.
 
-def value(record: Record, column: Column) -> float | None:
-    """What a run has in a column, in per cent; None if it was not measured, or its test images are not moved."""
-    if column in MOVED and record["how"] == str(UPRIGHT):
+    Returns:
+        The value in per cent; None if it was not measured, or if the test images are not moved.
+    """
+    if column in MOVED_COLUMNS and record["how"] == NOT_MOVED:
         return None
     match column:
         case "moved" | "nearest":
@@ -47,58 +55,102 @@ def value(record: Record, column: Column) -> float | None:
     return record[column]
 
 
-def of_row(row: Row, records: Sequence[Record], epochs: int | None = None) -> list[Record]:
-    """The runs of a row, measured as it is now, with the epochs that were given instead of its own, if any were."""
-    recipe = row.recipe if epochs is None else {name: x for name, x in row.recipe.items() if name != "epochs"}
+def of_row(experiment: Experiment, records: Sequence[Record], epochs: int | None = None) -> list[Record]:
+    """Select the records of an experiment as it is defined now.
+
+    Args:
+        experiment: The experiment.
+        records: Records of any experiments.
+        epochs: The number of epochs that the user gave instead of the experiment's own, if any.
+
+    Returns:
+        The records with the same name, network, data, recipe and number of epochs.
+    """
+    recipe = {name: value for name, value in experiment.recipe.items() if epochs is None or name != "epochs"}
+    identity = (experiment.name, experiment.architecture, epochs)
     return [
         record
         for record in records
-        if (record["row"], record["architecture"], record["epochs given"]) == (row.name, row.architecture, epochs)
-        and record["data"] in (row.data, MINI.get(row.data))
-        and record.get("layers", row.layers) == row.layers
-        and all(record["recipe"].get(name) == wanted for name, wanted in recipe.items())
+        if (record["row"], record["architecture"], record["epochs given"]) == identity
+        and record["data"] in (experiment.data, QUICK_DATA.get(experiment.data))
+        and record.get("layers", experiment.layers) == experiment.layers
+        and all(record["recipe"].get(name) == value for name, value in recipe.items())
     ]
 
 
 def over_seeds(runs: Sequence[Record], column: Column) -> Accuracy | None:
-    """Mean and standard deviation over the seeds of a row, in place of draws; None if it was not measured."""
-    values = [seen for run in runs if (seen := value(run, column)) is not None]
+    """Return the mean and the standard deviation of a column over the seeds of an experiment.
+
+    Args:
+        runs: The records of one experiment, one per seed.
+        column: The column.
+
+    Returns:
+        The mean and standard deviation, with the number of seeds in place of that of draws; None if it was not
+        measured.
+    """
+    values = [value for run in runs if (value := column_value(run, column)) is not None]
     return Accuracy(mean(values), stdev(values) if len(values) > 1 else 0.0, len(values)) if values else None
 
 
 def as_markdown(table: TableSpec, records: Sequence[Record], epochs: int | None = None) -> str:
-    """The table: mean and standard deviation over the seeds, beside what the paper prints."""
-    head = [f"{TOLD[column]} | paper" for column in table.columns] + [TOLD[column] for column in table.also]
-    images = ["training images"] if table.by_images else []
-    titles = ["data", *images, "method", *head, "parameters", "seeds"]
-    width = 4 + len(images) + 2 * len(table.columns) + len(table.also)
-    out = [f"# {table.title}", "", f"| {' | '.join(titles)} |", "| --- " * width + "|"]
-    for row in table.rows:
-        runs = of_row(row, records, epochs)
-        cells = []
-        for number, column in enumerate((*table.columns, *table.also)):
-            still = column in MOVED and any(run["how"] == str(UPRIGHT) for run in runs)
-            cells.append(str(over_seeds(runs, column) or ("-" if still else "not measured")))
-            if number < len(table.columns):
-                cells.append(row.reported[number] if number < len(row.reported) else "-")
-        data = runs[0]["data"] if runs else row.data
-        parameters = f"{runs[0]['parameters']:,}" if runs else "-"
-        count = [f"{runs[0]['images'] if runs else row.images:,}"] if row.images else ["all"] * len(images)
-        shown = [data, *count, row.kind, *cells, parameters, str(len(runs))]
-        out.append(f"| {' | '.join(shown)} |")
-    out += ["", "Mean and standard deviation over the seeds."]
-    if "moved" in (*table.columns, *table.also):
-        out += ["Moved: rotated, shifted for MNIST-trans, both for MNIST-rot-trans, and for ETH-80 not at all."]
-        out += ["'drop' is what is lost against upright."]
-    if any(row.reported and "±" in row.reported[-1] for row in table.rows):
-        out += ["The paper's deviation is over ten draws of its test set."]
-    return "\n".join([*out, ""])
+    """Return a table as Markdown: mean and standard deviation over the seeds, beside the paper's results.
+
+    Args:
+        table: The table.
+        records: Records of any experiments.
+        epochs: The number of epochs that the user gave instead of the experiments' own, if any.
+
+    Returns:
+        The text.
+    """
+    titles = ["data", *(["training images"] if table.varies_training_size else []), "method"]
+    for column in table.columns:
+        titles += [COLUMN_TITLES[column], "paper"]
+    titles += [*(COLUMN_TITLES[column] for column in table.extra_columns), "parameters", "seeds"]
+    lines = [f"# {table.title}", "", f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
+    for experiment in table.rows:
+        cells = _cells(table, experiment, of_row(experiment, records, epochs))
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "Mean and standard deviation over the seeds."]
+    if "moved" in (*table.columns, *table.extra_columns):
+        lines += ["Moved: rotated; shifted for MNIST-trans; both for MNIST-rot-trans; not moved for ETH-80."]
+        lines += ["Drop: upright minus moved, in percentage points."]
+    if any(experiment.reported and "±" in experiment.reported[-1] for experiment in table.rows):
+        lines += ["The paper's deviation is over ten draws of its test set."]
+    return "\n".join([*lines, ""])
+
+
+def _cells(table: TableSpec, experiment: Experiment, runs: Sequence[Record]) -> list[str]:
+    """Return the cells of one row of a table."""
+    cells = [runs[0]["data"] if runs else experiment.data]
+    if table.varies_training_size:
+        images = runs[0]["images"] if runs else experiment.images
+        cells.append(f"{images:,}" if experiment.images else "all")
+    cells.append(experiment.kind)
+    for number, column in enumerate((*table.columns, *table.extra_columns)):
+        is_moved = column not in MOVED_COLUMNS or all(run["how"] != NOT_MOVED for run in runs)
+        cells.append(str(over_seeds(runs, column) or ("not measured" if is_moved else "-")))
+        if number < len(table.columns):
+            cells.append(experiment.reported[number] if number < len(experiment.reported) else "-")
+    parameters = f"{runs[0]['parameters']:,}" if runs else "-"
+    return [*cells, parameters, str(len(runs))]
 
 
 def as_csv(name: str, table: TableSpec, records: Sequence[Record], epochs: int | None = None) -> str:
-    """Every run of the table in a row of its own, with what it was measured by."""
+    """Return every run of a table as a row of a CSV file, with its recipe, machine and versions.
+
+    Args:
+        name: The name of the table, for a column.
+        table: The table.
+        records: Records of any experiments.
+        epochs: The number of epochs that the user gave instead of the experiments' own, if any.
+
+    Returns:
+        The text; empty if there are no runs.
+    """
     file = io.StringIO()
-    rows = [_plain(name, run) for row in table.rows for run in of_row(row, records, epochs)]
+    rows = [_flat(name, run) for experiment in table.rows for run in of_row(experiment, records, epochs)]
     if rows:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -106,11 +158,12 @@ def as_csv(name: str, table: TableSpec, records: Sequence[Record], epochs: int |
     return file.getvalue()
 
 
-def _plain(name: str, run: Record) -> dict[str, Any]:
+def _flat(name: str, run: Record) -> dict[str, Any]:
+    """Return a record without nesting."""
     moved = run.get("robustness", {})
-    shifted = next((seen["mean"] for how, seen in moved.items() if how.startswith("shifted")), None)
-    of_recipe = [field.name for field in fields(Recipe) if field.name != "seed"]
-    plain = {
+    shifted = next((accuracy["mean"] for how, accuracy in moved.items() if how.startswith("shifted")), None)
+    recipe_fields = [field.name for field in fields(Recipe) if field.name != "seed"]
+    row = {
         "table": name,
         "data": run["data"],
         "method": run["row"],
@@ -126,16 +179,16 @@ def _plain(name: str, run: Record) -> dict[str, Any]:
         "moved std": run["moved"]["std"],
         "draws": run["moved"]["draws"],
         "moved, nearest": run["nearest"]["mean"],
-        "drop": value(run, "drop"),
+        "drop": column_value(run, "drop"),
         "turned by 90 degrees": moved.get(QUARTER, {}).get("mean"),
         "rotated": moved.get("rotated", {}).get("mean"),
         "rotated, nearest": moved.get(NEAREST, {}).get("mean"),
         "shifted": shifted,
-        **{what: run["recipe"].get(what) for what in of_recipe},
+        **{field: run["recipe"].get(field) for field in recipe_fields},
         "seconds": run["seconds"],
         "gpu": run["machine"]["gpu"],
         "cpu": run["machine"]["cpu"],
         **run["versions"],
         "command": run.get("command", ""),
     }
-    return {what: round(x, 4) if isinstance(x, float) else x for what, x in plain.items()}
+    return {column: round(value, 4) if isinstance(value, float) else value for column, value in row.items()}

@@ -1,45 +1,50 @@
-"""Measure a table, row after row and seed after seed, and set it beside the paper's."""
+"""Measure the experiments of a table, one after the other, and write the table beside the paper's results."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import torch
 from rich.console import Console
-from torch import nn
 
-from tigranet import baselines
 from tigranet.atomic_files import atomic_write
-from tigranet.baselines.baseline import Baseline
-from tigranet.data import DataSet, load
-from tigranet.data.splits import even
-from tigranet.model import TIGraNet
-from tigranet.reproduction.experiment import Row, TableSpec
-from tigranet.reproduction.render import MINI, as_csv, as_markdown, of_row
-from tigranet.reproduction.results_file import Record, add_record, records
-from tigranet.reproduction.runner import train_and_measure
+from tigranet.reproduction.experiment import Experiment, TableSpec
+from tigranet.reproduction.render import QUICK_DATA, as_csv, as_markdown, of_row
+from tigranet.reproduction.results_file import append_record, read_records
+from tigranet.reproduction.run_experiment import run_experiment
 from tigranet.reproduction.tables import TABLES
-from tigranet.training import Diverged, Recipe
-
-ENOUGH = 1_000
-"""Validation images, where there are few to train on: no more are looked at."""
+from tigranet.training import Diverged
+from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
 
 
-def build(row: Row, data: DataSet) -> nn.Module:
-    """The network of a row, for the images of ``data``."""
-    in_maps, height, width = data.train.images.shape[1:]
-    kind: Callable[..., nn.Module] = TIGraNet if row.method == "TIGraNet" else getattr(baselines, row.method)
-    size = [(height, width)] if isinstance(kind, type) and issubclass(kind, Baseline) else []
-    module = kind(row.architecture, len(data.class_names), *size, in_maps, **row.options)
-    for part in row.without:
-        setattr(module, part, nn.Identity())
-    return module
+@dataclass(frozen=True)
+class ReproducedTable:
+    """A table with all results that were measured so far."""
+
+    markdown: str
+    """The table as text."""
+    records: Path
+    """The file of the results; the table (.md) and all runs (.csv) are beside it."""
+    diverged: tuple[str, ...] = ()
+    """The runs that diverged, which are not in the table."""
+    pictures: tuple[Path, ...] = ()
+    """Pictures of the table, for a table that varies the number of training images."""
 
 
-def kept_in(results: Path, name: str, quick: bool = False) -> Path:
-    """The file in ``results`` of what was measured for table ``name``; the table and the sheet stand beside it."""
+def records_path(results: Path, name: str, quick: bool = False) -> Path:
+    """Return the file that holds the results of a table.
+
+    Args:
+        results: The folder of the results.
+        name: The name of the table.
+        quick: Whether the results are those of quick runs.
+
+    Returns:
+        The path of the file, which need not exist.
+
+    Example:
+        >>> str(records_path(Path("results"), "table2", quick=True))
+        'results/table2-quick.jsonl'
+    """
     return results / f"{name}{'-quick' if quick else ''}.jsonl"
 
 
@@ -54,93 +59,126 @@ def reproduce(
     methods: Sequence[str] = (),
     data: Sequence[str] = (),
     measure: bool = True,
+    device: str = "auto",
     command: str = "",
     console: Console | None = None,
-) -> tuple[str, list[str]]:
-    """Table ``name`` in Markdown, with what it was measured by in ``results``: a JSON line for every row and seed; and
-    the runs that diverged, of which there is none.
+) -> ReproducedTable:
+    """Measure the experiments of a table that are not measured yet, and write the table.
 
-    What is there already is not measured again, so a run that was broken off goes on, and several may share the work,
-    each with seeds or methods of its own: all add to one file, and the table shows all that is in it. ``quick`` is one
-    seed, and for MNIST the small sets. ``methods`` leaves out all others; a row may be given by its whole name.
-    ``data`` leaves out other data sets. With ``measure`` off the table is written of what is there. ``command`` is what
-    is said of how it was called.
+    Results are kept, so an interrupted call continues where it stopped. Several calls may run at the same time with
+    different seeds or methods: all append to one file, and the table shows everything in it.
+
+    Args:
+        name: The name of the table, of :data:`tigranet.reproduction.tables.TABLES`.
+        results: The folder to write to.
+        seeds: The seeds of the runs; by default as many as the table has.
+        quick: Whether to use one seed, and smaller data sets in place of MNIST.
+        epochs: Number of epochs instead of each experiment's own.
+        data_dir: Folder of the named data sets.
+        methods: Only these methods, or experiments given by their full names; by default all.
+        data: Only these data sets; by default all.
+        measure: Whether to measure; otherwise the table is written from the results that are there.
+        device: The device to train on, see :func:`tigranet.devices.select_device`.
+        command: The command that the user typed, for the records.
+        console: Where to show progress.
+
+    Returns:
+        The table, and the runs that diverged.
+
+    Raises:
+        ValueError: If there is no such table, method or data set.
+        FileNotFoundError: If ``measure`` is off and nothing was measured yet.
+        OSError: If ``results`` cannot be written.
     """
     if name not in TABLES:
-        raise ValueError(f"there is no '{name}': there are {', '.join(TABLES)}, and all")
+        raise ValueError(f"there is no table '{name}', expected one of {', '.join(TABLES)}, or all")
     table = TABLES[name]
-    every = [row for each in TABLES.values() for row in each.rows]
-    if unknown := set(methods) - {said for row in every for said in _names(row)}:
-        known = sorted({said for row in every for said in (row.method, row.kind)})
-        raise ValueError(f"no row is called {' or '.join(sorted(unknown))}: there are {', '.join(known)}")
-    if unknown := set(data) - (sets := {row.data for row in every}):
-        raise ValueError(f"no row is about {' or '.join(sorted(unknown))}: there are {', '.join(sorted(sets))}")
-    chosen = tuple(seeds) if seeds is not None else (0,) if quick else tuple(range(table.seeds))
-    if not (rows := rows_of(table, methods, data)):
-        asked = " and ".join(", ".join(given) for given in (methods, data) if given)
-        sorts, about = (dict.fromkeys(getattr(row, of) for row in table.rows) for of in ("method", "data"))
-        raise ValueError(f"{name} has no row of {asked}: it has {', '.join(sorts)} on {', '.join(about)}")
-    kept = kept_in(results, name, quick)
-    if not measure and not kept.exists():
-        raise FileNotFoundError(f"nothing of {name} was measured in '{results}': there is no '{kept.name}'")
+    _check_names(methods, data)
+    experiments = select_experiments(table, methods, data)
+    if not experiments:
+        selection = " and ".join(", ".join(names) for names in (methods, data) if names)
+        known_methods = dict.fromkeys(experiment.method for experiment in table.rows)
+        known_data = dict.fromkeys(experiment.data for experiment in table.rows)
+        raise ValueError(
+            f"{name} has no experiment with {selection}: it has {', '.join(known_methods)} on {', '.join(known_data)}"
+        )
+    path = records_path(results, name, quick)
+    if not measure and not path.exists():
+        raise FileNotFoundError(f"nothing of {name} was measured in '{results}': there is no '{path.name}'")
+    if measure:
+        check_output_folder(results, "table")
     results.mkdir(parents=True, exist_ok=True)
+    if seeds is None:
+        seeds = range(1 if quick else table.seeds)
     diverged = []
-    for seed in chosen if measure else ():
-        for row in rows:
-            data_name = MINI.get(row.data, row.data) if quick else row.data
-            done = of_row(row, records(kept), epochs)  # read again: others may be adding to it
-            if any((record["data"], record["seed"]) == (data_name, seed) for record in done):
+    for seed in seeds if measure else ():
+        for experiment in experiments:
+            data_name = QUICK_DATA.get(experiment.data, experiment.data) if quick else experiment.data
+            runs = of_row(experiment, read_records(path), epochs)  # other processes may have appended since
+            if any((run["data"], run["seed"]) == (data_name, seed) for run in runs):
                 continue
-            run = f"{data_name}, seed {seed}: {row.name}"
+            title = f"{data_name}, seed {seed}: {experiment.name}"
             if console:
-                console.print(run)
+                console.print(title)
             try:
-                measured = _measure(row, data_name, seed, epochs, data_dir, console)
+                record = run_experiment(experiment, data_name, seed, epochs, data_dir, device, console)
             except Diverged as error:
-                diverged.append(f"{name}, {run}")
+                diverged.append(f"{name}, {title}")
                 if console:
-                    console.print(f"{run}: {error}")
+                    console.print(f"{title}: {error}")
                 continue
-            add_record(kept, measured | {"command": command})
-    everything = records(kept)
-    text = as_markdown(table, everything, epochs)
-    for suffix, content in ((".md", text), (".csv", as_csv(name, table, everything, epochs))):
+            append_record(path, record | {"command": command})
+    return _write_table(name, path, epochs, tuple(diverged), console)
+
+
+def select_experiments(table: TableSpec, methods: Sequence[str] = (), data: Sequence[str] = ()) -> list[Experiment]:
+    """Select experiments of a table.
+
+    Args:
+        table: The table.
+        methods: Methods, or names of experiments; empty for all.
+        data: Data sets; empty for all.
+
+    Returns:
+        The experiments that fit both.
+    """
+    experiments = [experiment for experiment in table.rows if not methods or _names(experiment) & set(methods)]
+    return [experiment for experiment in experiments if not data or experiment.data in data]
+
+
+def _names(experiment: Experiment) -> set[str]:
+    """Return the names that a user may select an experiment by."""
+    return {experiment.method, experiment.kind, experiment.name}
+
+
+def _check_names(methods: Sequence[str], data: Sequence[str]) -> None:
+    """Check that every name stands for something in some table."""
+    experiments = [experiment for table in TABLES.values() for experiment in table.rows]
+    if unknown := set(methods) - {name for experiment in experiments for name in _names(experiment)}:
+        known = sorted({name for experiment in experiments for name in (experiment.method, experiment.kind)})
+        raise ValueError(f"there is no method {' or '.join(sorted(unknown))}, expected one of {', '.join(known)}")
+    known_data = {experiment.data for experiment in experiments}
+    if unknown := set(data) - known_data:
+        raise ValueError(
+            f"there is no experiment on {' or '.join(sorted(unknown))}, expected one of {', '.join(sorted(known_data))}"
+        )
+
+
+def _write_table(
+    name: str, path: Path, epochs: int | None, diverged: tuple[str, ...], console: Console | None
+) -> ReproducedTable:
+    """Write the table, all runs, and the picture if the table has one."""
+    table, records = TABLES[name], read_records(path)
+    markdown = as_markdown(table, records, epochs)
+    for suffix, content in ((".md", markdown), (".csv", as_csv(name, table, records, epochs))):
         if content:
-            with atomic_write(kept.with_suffix(suffix)) as file:
+            with atomic_write(path.with_suffix(suffix)) as file:
                 file.write(content)
-    return text, diverged
+    pictures: list[Path] = []
+    if table.varies_training_size and has_matplotlib():
+        from tigranet.figures.training_size import save_by_images
 
-
-def rows_of(table: TableSpec, methods: Sequence[str] = (), data: Sequence[str] = ()) -> list[Row]:
-    """Those of the methods and data sets asked for; all that there are where none is."""
-    rows = [row for row in table.rows if not methods or _names(row) & set(methods)]
-    return [row for row in rows if not data or row.data in data]
-
-
-def _names(row: Row) -> set[str]:
-    """What it may be called by."""
-    return {row.method, row.kind, row.name}
-
-
-def _measure(
-    row: Row, data_name: str, seed: int, epochs: int | None, data_dir: Path | None, console: Console | None
-) -> Record:
-    data = _data(data_name, seed, data_dir)
-    if row.images is not None:
-        validation = data.validation.take(list(range(min(ENOUGH, len(data.validation.labels)))))
-        train = data.train.take(even(data.train.labels, seed, row.images))
-        data = replace(data, train=train, validation=validation)
-    torch.manual_seed(seed)
-    module = build(row, data)
-    chosen: dict[str, Any] = row.recipe | {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
-    recipe = Recipe.for_network(module, len(data.train.labels), **chosen)
-    boundary = row.options.get("boundary", "free") if row.method == "TIGraNet" else "-"
-    measured = train_and_measure(module, row.architecture, data, recipe, console, boundary=boundary)
-    about = {"row": row.name, "options": row.options, "without": row.without, "seed": seed, "epochs given": epochs}
-    about |= {"layers": row.layers, "images": len(data.train.labels), "recipe": asdict(recipe)}
-    return measured.to_json() | about
-
-
-@lru_cache(maxsize=2)
-def _data(name: str, seed: int, data_dir: Path | None) -> DataSet:
-    return load(name, seed, data_dir)
+        pictures = save_by_images(path.with_suffix(""), table, records, epochs)
+    elif table.varies_training_size and console:
+        console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
+    return ReproducedTable(markdown, path, diverged, tuple(pictures))

@@ -1,4 +1,4 @@
-"""What was measured, a JSON line a run, in a file that several processes may add to."""
+"""Measured results, one JSON object per line, in a file that several processes may append to."""
 
 import json
 import os
@@ -10,26 +10,39 @@ if sys.platform != "win32":
     import fcntl
 
 Record = dict[str, Any]
+"""The result of one run, as plain values."""
 
 
-def records(path: Path) -> list[Record]:
-    """Those that are there, in the order in which they were added; a line that was broken off is none."""
-    found = []
+def read_records(path: Path) -> list[Record]:
+    """Read the results in a file.
+
+    Args:
+        path: The file; it need not exist.
+
+    Returns:
+        The records in the order in which they were added, without incomplete lines.
+    """
+    records = []
     for line in path.read_text().splitlines() if path.exists() else []:
         try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
+            records.append(json.loads(line))
+        except json.JSONDecodeError:  # the process that wrote the line was killed
             continue
-    return found
+    return records
 
 
-def add_record(path: Path, record: Record) -> None:
-    """One more, in one piece: lines that several processes add at once do not run into each other."""
+def append_record(path: Path, record: Record) -> None:
+    """Append one result to a file. Lines that several processes append at the same time are not mixed.
+
+    Args:
+        path: The file.
+        record: The result.
+    """
     line = f"{json.dumps(record)}\n".encode()
     with path.open("ab+") as file:
-        if sys.platform != "win32":  # there, one process at a time
-            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+        if sys.platform != "win32":  # on Windows, only one process may append
+            fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - 1, 0))
-        broken_off = file.read(1) not in (b"", b"\n")
-        file.write(b"\n" + line if broken_off else line)
+        last_line_is_incomplete = file.read(1) not in (b"", b"\n")
+        file.write(b"\n" + line if last_line_is_incomplete else line)

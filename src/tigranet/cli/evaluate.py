@@ -1,0 +1,34 @@
+"""``tigranet evaluate``."""
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options
+from tigranet.cli.output import print_unreadable_files, progress_console
+
+
+def evaluate(
+    model: Model, data: Data, seed: MovementSeed = None, data_dir: DataDir = None, as_json: Json = False
+) -> None:
+    """Measure the accuracy on test images: upright, rotated and shifted, and the drop.
+
+    Images are split as for the training, and images that the model was trained on are left out.
+    """
+    from tigranet.workflows.evaluate import evaluate as evaluate_model
+
+    console = progress_console()
+    evaluation = evaluate_model(
+        model, data, seed=seed, data_dir=data_dir, device=global_options().device, console=console
+    )
+    print_unreadable_files(evaluation.unreadable_files, console)
+    robustness = evaluation.robustness
+    if as_json:
+        print(json.dumps(robustness.to_json()))
+        return
+    table = Table(f"{robustness.images} test images of {robustness.data}", "accuracy, %", "drop")
+    table.add_row("upright", f"{robustness.upright:.2f}", "")
+    for movement, accuracy in robustness.moved.items():
+        table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
+    Console().print(table)

@@ -1,0 +1,38 @@
+"""``tigranet figures``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tigranet.cli.options import BaselineEpochs, Baselines, Data, DataDir, Model, MovementSeed, global_options
+from tigranet.cli.output import print_unreadable_files, progress_console
+
+
+def figures(
+    model: Model,
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the pictures to.")] = Path("figures"),
+    rivals: Baselines = False,
+    epochs: BaselineEpochs = None,
+    seed: MovementSeed = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Draw the paper's figures: filters, the nodes that pooling keeps, maps of rotated images, and answers."""
+    from tigranet.workflows.figures import figures as draw_figures
+
+    console = progress_console()
+    drawn = draw_figures(
+        model,
+        data,
+        output,
+        baselines=rivals,
+        epochs=epochs,
+        seed=seed,
+        data_dir=data_dir,
+        device=global_options().device,
+        console=console,
+    )
+    print_unreadable_files(drawn.unreadable_files, console)
+    for path in drawn.files:
+        print(path)

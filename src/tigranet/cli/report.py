@@ -1,0 +1,58 @@
+"""``tigranet report``."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options, typed_command
+from tigranet.cli.output import print_unreadable_files, progress_console
+
+
+def report(
+    model: Model,
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the page to.")] = Path("report"),
+    cnn: Annotated[bool, typer.Option(help="Train a plain CNN of the same size to compare with.")] = True,
+    epochs: Annotated[
+        int | None, typer.Option(help="Number of epochs of the CNN.", show_default="that of the model")
+    ] = None,
+    images: Annotated[int, typer.Option(min=1, help="Maximum number of test images for the curves.")] = 1000,
+    seed: MovementSeed = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Write an HTML page: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN.
+
+    The CNN has as many parameters as the model, and is trained on the same images with the same recipe.
+    """
+    from tigranet.workflows.report import report as write_report
+
+    console = progress_console()
+    result = write_report(
+        model,
+        data,
+        output,
+        cnn=cnn,
+        epochs=epochs,
+        curve_images=images,
+        seed=seed,
+        data_dir=data_dir,
+        device=global_options().device,
+        command=typed_command(),
+        console=console,
+    )
+    print_unreadable_files(result.unreadable_files, console)
+    if as_json:
+        print(json.dumps(result.report.to_json() | {"page": str(result.page)}))
+        return
+    subjects = result.report.subjects
+    table = Table("accuracy, %", *(subject.name for subject in subjects))
+    table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in subjects))
+    for movement in subjects[0].robustness.moved:
+        table.add_row(movement, *(str(subject.robustness.moved[movement]) for subject in subjects))
+    Console().print(table)
+    print(f"open {result.page}")

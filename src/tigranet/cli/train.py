@@ -1,0 +1,176 @@
+"""``tigranet train``."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tigranet.choices import Accelerator, Boundary, Keep, Log, Precision, Schedule
+from tigranet.cli.options import (
+    HARDWARE_PANEL,
+    MAX_SEED,
+    USER_DATA_PANEL,
+    Data,
+    DataDir,
+    Json,
+    global_options,
+    recipe_option,
+    typed_command,
+)
+from tigranet.cli.output import print_unreadable_files, progress_console
+
+if TYPE_CHECKING:
+    from tigranet.workflows.train import TrainedModel
+
+
+def _user_data(help: str, **settings: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=USER_DATA_PANEL, **settings)
+
+
+def _hardware(help: str) -> Any:
+    return typer.Option(help=help, rich_help_panel=HARDWARE_PANEL)
+
+
+def train(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to save the model to.")] = Path("model"),
+    architecture: Annotated[
+        str | None,
+        typer.Option(
+            help="A preset (paper-small and paper are the paper's), or layers such as 'SC[3,3]-S[10]-FC[50]'.",
+            show_default="oriented-small, or oriented above 10,000 training images",
+        ),
+    ] = None,
+    boundary: Annotated[
+        Boundary, typer.Option(help="free is the paper's grid; torus makes the invariance to shifts exact.")
+    ] = "free",
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MAX_SEED, help="Seed of the split, the initial weights, the batches and the test rotations."
+        ),
+    ] = 0,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+    size: Annotated[
+        int | None,
+        _user_data("Side length in pixels.", min=2, max=2048, show_default="that of the images, at most 64"),
+    ] = None,
+    color: Annotated[bool, typer.Option("--color", help="Keep all channels.", rich_help_panel=USER_DATA_PANEL)] = False,
+    group: Annotated[
+        str | None,
+        _user_data(
+            "Keep images of one group, such as the views of one object, in the same part: a column of the CSV file, an "
+            "array of the .npz file, or a regular expression for the path below the folder."
+        ),
+    ] = None,
+    train_images: Annotated[int | None, _user_data("Number of images to train on; all others are test images.")] = None,
+    epochs: Annotated[int | None, recipe_option("epochs")] = None,
+    batch_size: Annotated[int | None, recipe_option("batch_size")] = None,
+    learning_rate: Annotated[float | None, recipe_option("learning_rate")] = None,
+    schedule: Annotated[Schedule | None, recipe_option("schedule")] = None,
+    jitter: Annotated[bool | None, recipe_option("jitter")] = None,
+    zoom: Annotated[float | None, recipe_option("zoom")] = None,
+    stretch: Annotated[float | None, recipe_option("stretch")] = None,
+    warp: Annotated[float | None, recipe_option("warp")] = None,
+    tone: Annotated[float | None, recipe_option("tone")] = None,
+    smoothing: Annotated[float | None, recipe_option("smoothing")] = None,
+    balanced: Annotated[bool | None, recipe_option("balanced")] = None,
+    keep: Annotated[Keep | None, recipe_option("keep")] = None,
+    patience: Annotated[int | None, recipe_option("patience")] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Continue an interrupted training.", rich_help_panel=HARDWARE_PANEL),
+    ] = False,
+    log: Annotated[Log, _hardware("Format of the losses, which are written beside the checkpoints.")] = "csv",
+    accelerator: Annotated[Accelerator, _hardware("Kind of device to train on; --device is more general.")] = "auto",
+    devices: Annotated[int, _hardware("Number of devices.")] = 1,
+    nodes: Annotated[int, _hardware("Number of machines.")] = 1,
+    strategy: Annotated[str, _hardware("Lightning's strategy for several devices, such as ddp.")] = "auto",
+    precision: Annotated[Precision, _hardware("Precision of matrix products; on a CPU, tf32 means 32.")] = "tf32",
+    deterministic: Annotated[bool, _hardware("Use only deterministic operations on a GPU.")] = False,
+) -> None:
+    """Train on upright images, save the model, and measure it on moved images."""
+    from tigranet.devices import select_accelerator
+    from tigranet.training import Hardware, is_first_process
+    from tigranet.workflows.train import can_resume
+    from tigranet.workflows.train import train as train_model
+
+    values = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "schedule": schedule,
+        "jitter": 0.0 if jitter is False else None,
+        "zoom": zoom,
+        "stretch": stretch,
+        "warp": warp,
+        "tone": tone,
+        "smoothing": smoothing,
+        "balanced": balanced,
+        "keep": keep,
+        "patience": patience,
+    }
+    kind = select_accelerator(global_options().device, accelerator)
+    console = progress_console(quiet=not is_first_process())
+    try:
+        trained = train_model(
+            data,
+            output,
+            architecture=architecture,
+            boundary=boundary,
+            seed=seed,
+            size=size,
+            color=color,
+            group=group,
+            train_images=train_images,
+            data_dir=data_dir,
+            recipe={name: value for name, value in values.items() if value is not None},
+            hardware=Hardware(kind, devices, nodes, strategy, precision, deterministic),
+            resume=resume,
+            log=log,
+            command=typed_command(),
+            console=console,
+        )
+    except KeyboardInterrupt as interrupt:
+        hint = (
+            "the same command with --resume continues from the last checkpoint"
+            if can_resume(output)
+            else "there is no checkpoint yet, so nothing is kept"
+        )
+        console.print(f"stopped: {' '.join(getattr(interrupt, '__notes__', [hint]))}")
+        raise typer.Exit(130) from None
+    if not is_first_process():
+        return
+    print_unreadable_files(trained.unreadable_files, console)
+    if as_json:
+        print(json.dumps({**trained.record, "model": str(output)}))
+    else:
+        _print(trained)
+
+
+def _print(trained: "TrainedModel") -> None:
+    """Print the accuracies beside those of the paper, if it has any for this data set."""
+    result, paper, motion = trained.result, trained.paper, trained.data.test_motion
+    validation = "-" if result.validation is None else f"{result.validation:.1f}"
+    rows = [
+        ["training images", f"{result.train:.1f}", paper.train if paper else ""],
+        ["validation images", validation, paper.validation if paper else ""],
+        ["test images, upright", f"{result.test:.1f}", paper.test if paper else ""],
+    ]
+    if motion.rotated or motion.max_shift:
+        rows.append([f"test images, {result.how}", str(result.moved), paper.moved if paper else ""])
+    if motion.rotated:
+        rows.append(["same, pixels not interpolated", str(result.nearest), "-"])
+    table = Table("accuracy, %", "measured", *([f"paper, {paper.table}"] if paper else []))
+    for row in rows:
+        table.add_row(*row[: len(table.columns)])
+    print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
+    Console().print(table)
+    images, draws = len(trained.data.test.labels), result.moved.draws
+    movements = f"; {result.how}: mean ± standard deviation of {draws} random movements" if draws > 1 else ""
+    print(f"{images} test image{'s' * (images != 1)}{movements}")
+    print(f"saved to {trained.folder}" + (f", with a picture: {trained.picture}" if trained.picture else ""))

@@ -1,0 +1,81 @@
+"""Load a named data set, or the user's own images."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from rich.console import Console
+
+from tigranet.data import REGISTRY, DataSet, UnreadableFile, is_user_data, load, load_user_data
+
+
+@dataclass(frozen=True)
+class LoadedData:
+    """A data set, and the files that are not in it."""
+
+    data: DataSet
+    unreadable_files: tuple[UnreadableFile, ...] = ()
+    """Files that could not be read, with the reasons."""
+
+
+def is_named_data_set(data: str | Path | DataSet) -> bool:
+    """Return whether ``data`` is the name of a data set, rather than a path or a data set in memory.
+
+    Args:
+        data: What a workflow received as data.
+
+    Returns:
+        Whether it is a name of :data:`tigranet.data.REGISTRY`.
+
+    Example:
+        >>> is_named_data_set("mnist-012"), is_named_data_set("./mnist-012")
+        (True, False)
+    """
+    return isinstance(data, str) and data in REGISTRY
+
+
+def load_data(
+    data: str | Path | DataSet,
+    *,
+    seed: int = 0,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    train_images: int | None = None,
+    data_dir: Path | None = None,
+    console: Console | None = None,
+) -> LoadedData:
+    """Load a data set by name, or images from a folder, a CSV file or an .npz file.
+
+    Args:
+        data: The name of a data set, the path of the user's images, or a data set, which is returned as it is.
+        seed: Seed of the split into training, validation and test images.
+        size: Side length of the user's images in pixels; by default their own, at most 64.
+        color: Whether the user's images keep all channels.
+        group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
+        train_images: Number of the user's images to train on; all others are test images.
+        data_dir: Folder of the named data sets, see :func:`tigranet.data.data_folder`.
+        console: Where to show progress.
+
+    Returns:
+        The data set, and the files that could not be read. The options for the user's images have no effect on a named
+        data set.
+    """
+    if isinstance(data, DataSet):
+        return LoadedData(data)
+    if is_named_data_set(data) or not is_user_data(Path(data)):
+        if console and Path(data).is_dir():
+            console.print(f"'{data}' is the name of a data set; for the folder, write './{data}'")
+        return LoadedData(load(str(data), seed, data_dir))
+    with console.status("reading images") if console else nullcontext() as status:
+        counter = count(1)
+
+        def show_progress() -> None:
+            if status:
+                status.update(f"reading images: {next(counter)}")
+
+        data_set, unreadable_files = load_user_data(Path(data), seed, size, color, group, train_images, show_progress)
+    if console and unreadable_files:
+        console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
+    return LoadedData(data_set, tuple(unreadable_files))

@@ -1,0 +1,209 @@
+"""Train any network on a data set, and measure its accuracy on images as they are and moved."""
+
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+from rich.console import Console
+from torch import Tensor, nn
+
+from tigranet.data.augment.rigid import Isometry
+from tigranet.data.dataset import DataSet
+from tigranet.devices import select_accelerator, select_device
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
+from tigranet.evaluation.provenance import machine, versions
+from tigranet.evaluation.robustness import NEAREST, Robustness, robustness
+from tigranet.training import Hardware, Recipe, fit
+
+
+@runtime_checkable
+class FitsItself(Protocol):
+    """A network that is not trained by gradients, and has a ``fit`` method instead."""
+
+    def fit(self, images: Tensor, labels: Tensor) -> object:
+        """Fit the network.
+
+        Args:
+            images: The training images.
+            labels: Their classes.
+
+        Returns:
+            Anything; the value is not used.
+        """
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """Accuracies of a trained network in per cent, and the training that led to them."""
+
+    data: str
+    """Name of the data set."""
+    architecture: str
+    """The network, in the paper's notation or by preset."""
+    boundary: str
+    """The boundary of the grid; '-' for a network that has none."""
+    parameters: int
+    """Number of parameters."""
+    recipe: Recipe
+    """How the network was trained."""
+    seconds: float
+    """Duration of the training."""
+    train: float
+    """Accuracy on the training images."""
+    validation: float | None
+    """Accuracy on the validation images, if there are any."""
+    test: float
+    """Accuracy on the test images as they are."""
+    how: str
+    """The movement of the test images of ``moved`` and ``nearest``."""
+    moved: Accuracy
+    """Accuracy on moved test images, rotated with bilinear interpolation."""
+    nearest: Accuracy
+    """Accuracy on moved test images, rotated without interpolation."""
+    robustness: Robustness
+    """Accuracy on rotated and on shifted test images, whatever the test of the data set is."""
+
+    @property
+    def drop(self) -> float:
+        """Percentage points that are lost when the test images are moved."""
+        return self.test - self.moved.mean
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, with the versions of the software and the machine."""
+        accuracies = {
+            "moved": self.moved._asdict(),
+            "nearest": self.nearest._asdict(),
+            "drop": self.drop,
+            "robustness": self.robustness.to_json()["moved"],
+        }
+        return asdict(self) | accuracies | {"versions": versions(), "machine": machine()}
+
+
+def count_parameters(module: nn.Module) -> int:
+    """Return the number of parameters of a network.
+
+    Args:
+        module: The network.
+
+    Returns:
+        The number of its parameters.
+    """
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def train_module(
+    module: nn.Module,
+    data: DataSet,
+    recipe: Recipe,
+    console: Console | None = None,
+    *,
+    device: str = "auto",
+    **fit_options: Any,
+) -> float:
+    """Train any network in place, and leave it on the device that it was trained on.
+
+    Args:
+        module: The network. One that has a ``fit`` method is fitted by that method.
+        data: The data set.
+        recipe: How to train.
+        console: Where to show progress.
+        device: The device to train on, see :func:`tigranet.devices.select_device`; not used if ``hardware`` is given.
+        **fit_options: Further arguments of :func:`tigranet.training.fit`.
+
+    Returns:
+        The duration in seconds.
+    """
+    start = perf_counter()
+    if isinstance(module, FitsItself):
+        with console.status("fitting") if console else nullcontext():
+            module.to(select_device(device))
+            module.fit(data.train.images, data.train.labels)
+    else:
+        fit_options.setdefault("hardware", Hardware(select_accelerator(device)))
+        fit(
+            module, data.train, data.validation if len(data.validation.labels) else None, recipe, console, **fit_options
+        )
+    return perf_counter() - start
+
+
+def measure(
+    module: nn.Module,
+    architecture: str,
+    data: DataSet,
+    recipe: Recipe,
+    seconds: float,
+    console: Console | None = None,
+    *,
+    boundary: str = "-",
+) -> TrainingResult:
+    """Measure a trained network on all parts of a data set.
+
+    Args:
+        module: The trained network; it is measured on the device that it is on.
+        architecture: Its notation or preset, for the result.
+        data: The data set.
+        recipe: The recipe that the network was trained with. Its seed draws the movements.
+        seconds: Duration of the training.
+        console: Where to show progress.
+        boundary: The boundary of the grid, for the result.
+
+    Returns:
+        The accuracies.
+    """
+    with console.status("measuring") if console else nullcontext():
+        measured = robustness(module, data, recipe.seed)
+        movement = str(data.test_motion)
+        by_movement = measured.moved | {str(Isometry()): Accuracy(measured.upright, 0.0, 1)}
+        moved = by_movement.get(movement) or moved_accuracy(module, data.test, data.test_motion, recipe.seed)
+        if not data.test_motion.rotated:
+            nearest = moved  # images are shifted by whole pixels, so nothing is interpolated
+        elif data.test_motion.max_shift:
+            nearest = moved_accuracy(module, data.test, data.test_motion, recipe.seed, "nearest")
+        else:
+            nearest = measured.moved[NEAREST]
+        return TrainingResult(
+            data=data.name,
+            architecture=architecture,
+            boundary=boundary,
+            parameters=count_parameters(module),
+            recipe=recipe,
+            seconds=round(seconds, 1),
+            train=accuracy(module, data.train),
+            validation=accuracy(module, data.validation) if len(data.validation.labels) else None,
+            test=measured.upright,
+            how=movement,
+            moved=moved,
+            nearest=nearest,
+            robustness=measured,
+        )
+
+
+def train_and_measure(
+    module: nn.Module,
+    architecture: str,
+    data: DataSet,
+    recipe: Recipe,
+    console: Console | None = None,
+    *,
+    boundary: str = "-",
+    device: str = "auto",
+    **fit_options: Any,
+) -> TrainingResult:
+    """Train any network in place and measure it.
+
+    Args:
+        module: The network. One that has a ``fit`` method is fitted by that method.
+        architecture: Its notation or preset, for the result.
+        data: The data set.
+        recipe: How to train.
+        console: Where to show progress.
+        boundary: The boundary of the grid, for the result.
+        device: The device to train on, see :func:`tigranet.devices.select_device`.
+        **fit_options: Further arguments of :func:`tigranet.training.fit`.
+
+    Returns:
+        The accuracies.
+    """
+    seconds = train_module(module, data, recipe, console, device=device, **fit_options)
+    return measure(module, architecture, data, recipe, seconds, console, boundary=boundary)

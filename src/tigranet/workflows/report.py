@@ -1,0 +1,100 @@
+"""Write a report on a saved network: accuracy and confidence at every angle and shift, beside a plain CNN."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from tigranet.data import DataSet, UnreadableFile
+from tigranet.devices import select_device
+from tigranet.evaluation.report import CURVE_IMAGES, Report, report_on
+from tigranet.evaluation.robustness import check_compatible
+from tigranet.workflows.baselines import train_plain_cnn
+from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.model_and_data import load_model_and_data
+from tigranet.workflows.output_folder import check_output_folder, require_matplotlib
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """A report on a saved network."""
+
+    report: Report
+    """All numbers."""
+    page: Path | None = None
+    """The HTML page, if it was written; the numbers are in a JSON file beside it."""
+    excluded_images: int = 0
+    """Test images that were left out because the network was trained on them."""
+    unreadable_files: tuple[UnreadableFile, ...] = ()
+    """Files that could not be read, with the reasons."""
+
+
+def report(
+    model: str | Path,
+    data: str | Path | DataSet,
+    output: str | Path | None = None,
+    *,
+    cnn: bool = True,
+    epochs: int | None = None,
+    curve_images: int = CURVE_IMAGES,
+    seed: int | None = None,
+    data_dir: Path | None = None,
+    device: str = "auto",
+    command: str = "",
+    console: Console | None = None,
+) -> ReportResult:
+    """Measure a saved network in detail, and write the results as an HTML page.
+
+    Args:
+        model: The folder of a saved model, or the name of a model that comes with the package.
+        data: The name of a data set, the path of the user's images, or a data set.
+        output: The folder to write the page to; without one nothing is written, and matplotlib is not needed.
+        cnn: Whether to train a plain CNN of the same size, on the same images with the same recipe, to compare with.
+        epochs: Number of epochs of the CNN; by default that of the network.
+        curve_images: Number of test images that the curves are measured on, at most.
+        seed: Seed of the random movements; by default that of the training.
+        data_dir: Folder of the named data sets.
+        device: Where to compute, see :func:`tigranet.devices.select_device`.
+        command: The command that the user typed, for the page.
+        console: Where to show progress and notices.
+
+    Returns:
+        The numbers, and the page.
+
+    Raises:
+        ImportError: If the page is to be written and matplotlib is missing.
+        OSError: If ``output`` cannot be written.
+        ValueError: If the network was trained on other data.
+    """
+    if output is not None:
+        require_matplotlib()
+        check_output_folder(Path(output), "report")
+    selected = select_device(device)
+    loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
+    network, data_set = loaded.network, loaded.data
+    check_compatible(network, data_set)
+    made = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
+    trained_cnn = None
+    if cnn:
+        recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
+        recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
+        if console:
+            console.print(f"training a plain CNN to compare with: {recipe}")
+        trained_cnn = train_plain_cnn(network, data_set, recipe, console, device=device)
+        made["recipe"] = str(recipe)
+    measured = report_on(
+        network.to(selected),
+        data_set,
+        trained_cnn,
+        seed=loaded.seed,
+        curve_images=curve_images,
+        how_split=loaded.run.describe_split(data),
+        made=made,
+        console=console,
+    )
+    page = None
+    if output is not None:
+        from tigranet.figures.report import save_report
+
+        page = save_report(Path(output), measured, data_set.test)
+    return ReportResult(measured, page, loaded.excluded_images, loaded.unreadable_files)

@@ -1,0 +1,131 @@
+"""How a saved model was trained: which split of the data, which recipe, and on which images.
+
+The file ``training.json`` in a model's folder holds the recipe, the measured accuracies, and for the user's own images
+the content hashes of the training images, so that a later test can leave those images out.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tigranet.atomic_files import atomic_write
+from tigranet.data import REGISTRY, DataSet
+from tigranet.data.leakage import content_hash, exclude_images
+from tigranet.data.splits import HELD_OUT
+from tigranet.workflows.load_data import is_named_data_set
+
+TRAINING_FILE = "training.json"
+"""Name of the file in a model's folder."""
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """The training of a saved model, as far as its folder tells; the defaults stand for a folder that does not."""
+
+    seed: int = 0
+    """Seed of the split, of the initial weights and of the batches."""
+    group: str | None = None
+    """Which of the user's images stayed together in one part."""
+    train_images: int | None = None
+    """Number of the user's images that were drawn to train, if it was given."""
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of the recipe."""
+    training_hashes: frozenset[str] = frozenset()
+    """Content hashes of the training images; empty for a named data set, whose split the seed repeats."""
+    test_hash: str | None = None
+    """Content hash of all test images together."""
+
+    @classmethod
+    def read(cls, model: str | Path) -> "SavedRun":
+        """Read ``training.json`` from the folder of a model.
+
+        Args:
+            model: The folder of a saved model, or the name of a model, which has no such file.
+
+        Returns:
+            The run; one with default values if the file does not exist.
+        """
+        path = Path(model, TRAINING_FILE)
+        if not path.is_file():
+            return cls()
+        record = json.loads(path.read_text())
+        return cls(
+            seed=int(record.get("seed", 0)),
+            group=record.get("group"),
+            train_images=record.get("train_images"),
+            recipe=record.get("recipe", {}),
+            training_hashes=frozenset(record.get("seen", "").split()),
+            test_hash=record.get("tested"),
+        )
+
+    def exclude_training_images(self, data: DataSet) -> DataSet:
+        """Remove from the test images those that the model was trained on.
+
+        The split of the user's own images depends on all of them, so adding one file moves training images to the test
+        part. Where the test images are still the same ones, nothing is compared.
+
+        Args:
+            data: The data set, split by the seed of this run.
+
+        Returns:
+            The data set without those test images.
+
+        Raises:
+            ValueError: If no test image is left.
+        """
+        if self.test_hash is None or content_hash(data.test.images) == self.test_hash:
+            return data
+        return exclude_images(data, self.training_hashes)
+
+    def describe_split(self, data: str | Path | DataSet) -> str:
+        """Describe how the images were split, for the reader of a report.
+
+        Args:
+            data: The data as a workflow received it.
+
+        Returns:
+            A phrase.
+
+        Example:
+            >>> SavedRun(seed=3, train_images=30).describe_split("photos/")
+            '30 images to train, all others to test, drawn by seed 3'
+        """
+        seed = f"drawn by seed {self.seed}"
+        if isinstance(data, DataSet):
+            return "split by the caller"
+        if is_named_data_set(data):
+            return f"{REGISTRY[str(data)].about}; {seed}"
+        if self.train_images:
+            return f"{self.train_images} images to train, all others to test, {seed}"
+        grouped = f"; images of one group ({self.group}) stay together" if self.group else ""
+        share = f"{HELD_OUT:.0%} of each class to validate and as many to test"
+        return f"by the folder's own parts, or without parts {share}, {seed}{grouped}"
+
+
+def content_hashes(data: str | Path | DataSet, data_set: DataSet) -> dict[str, str]:
+    """Return the entries of ``training.json`` that identify the training and test images.
+
+    Args:
+        data: The data as a workflow received it.
+        data_set: The data set that was loaded from it.
+
+    Returns:
+        The hashes of the training images (``seen``) and one hash of all test images (``tested``); nothing for a named
+        data set, whose split the seed repeats.
+    """
+    if is_named_data_set(data):
+        return {}
+    return {"seen": " ".join(map(content_hash, data_set.train.images)), "tested": content_hash(data_set.test.images)}
+
+
+def write_training_file(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write ``training.json`` to the folder of a model; a reader never finds half a file.
+
+    Args:
+        folder: The folder of the model.
+        record: The values to write.
+    """
+    with atomic_write(folder / TRAINING_FILE) as file:
+        json.dump(record, file, indent=2)

@@ -1,0 +1,211 @@
+"""Train a TIGraNet on a data set, save it, and measure it on images as they are and moved."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from tigranet.architecture import PRESETS, Architecture
+from tigranet.choices import Boundary, Log
+from tigranet.data import DataSet, UnreadableFile
+from tigranet.model import TIGraNet
+from tigranet.training import Hardware, is_first_process
+from tigranet.training.checkpoints import LAST
+from tigranet.workflows.choose_architecture import choose_architecture
+from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.load_data import load_data
+from tigranet.workflows.measured_training import TrainingResult, measure, train_module
+from tigranet.workflows.model_card import model_card
+from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
+from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
+from tigranet.workflows.saved_run import content_hashes, write_training_file
+
+CHECKPOINT_FOLDER = "checkpoints"
+"""Folder of the checkpoints, inside the output folder."""
+PICTURE_FILE = "rotated.png"
+"""Name of the picture in the output folder: rotated test images with the answers of the network."""
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained network, and everything that was measured of it."""
+
+    network: TIGraNet
+    """On the CPU, in evaluation mode."""
+    data: DataSet
+    """The data set that it was trained and measured on."""
+    result: TrainingResult
+    """Accuracies, recipe and duration."""
+    record: Mapping[str, Any]
+    """The result and the origin of the data as plain values, as in ``training.json``, without the content hashes."""
+    folder: Path | None = None
+    """The output folder, if the model was saved."""
+    picture: Path | None = None
+    """The picture in the output folder, if it was drawn."""
+    unreadable_files: tuple[UnreadableFile, ...] = ()
+    """Files that could not be read, with the reasons."""
+    paper: PaperResult | None = None
+    """The paper's accuracies on this data set, if the network is one of the presets."""
+
+
+def train(
+    data: str | Path | DataSet,
+    output: str | Path | None = None,
+    *,
+    architecture: str | Architecture | None = None,
+    boundary: Boundary = "free",
+    seed: int = 0,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    train_images: int | None = None,
+    data_dir: Path | None = None,
+    recipe: Mapping[str, Any] | None = None,
+    hardware: Hardware | None = None,
+    resume: bool = False,
+    log: Log = "csv",
+    command: str = "",
+    console: Console | None = None,
+) -> TrainedModel:
+    """Train a network on upright images, save it, and measure it on moved images.
+
+    The model is saved as soon as it is trained, so that it is not lost if measuring or drawing fails.
+
+    Args:
+        data: The name of a data set, the path of a folder, CSV file or .npz file of images, or a data set.
+        output: The folder to save the model to; without one nothing is saved.
+        architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default ``oriented-small``, or
+            ``oriented`` for more than 10,000 training images.
+        boundary: ``free``, or ``torus`` for exact invariance to shifts.
+        seed: Seed of the split, of the initial weights, of the batches and of the movements of the test images.
+        size: Side length of the user's images in pixels; by default their own, at most 64.
+        color: Whether the user's images keep all channels.
+        group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
+        train_images: Number of the user's images to train on; all others are test images.
+        data_dir: Folder of the named data sets.
+        recipe: Fields of :class:`~tigranet.training.Recipe` to use instead of the defaults.
+        hardware: What to train on; by default the best device that there is.
+        resume: Whether to continue an interrupted training from the checkpoint in ``output``.
+        log: Where to write losses, beside the checkpoints.
+        command: The command that the user typed, for the model card.
+        console: Where to show progress and notices.
+
+    Returns:
+        The network, the accuracies, and the files that were written.
+
+    Raises:
+        OSError: If ``output`` cannot be written.
+    """
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        check_output_folder(folder, "model")
+    loaded = load_data(
+        data,
+        seed=seed,
+        size=size,
+        color=color,
+        group=group,
+        train_images=train_images,
+        data_dir=data_dir,
+        console=console,
+    )
+    data_set = loaded.data
+    images = len(data_set.train.labels)
+    if isinstance(architecture, str):
+        architecture = Architecture.parse(architecture)
+    layers = architecture or choose_architecture(images)
+    training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
+    if console:
+        console.print(f"{data_set.name}: {images} upright training images, never rotated")
+        console.print(f"recipe: {training_recipe}")
+    network = _new_network(layers, data_set, boundary, seed)
+    fit_options: dict[str, Any] = {"resume": resume, "log": log}
+    if folder is not None:
+        fit_options["folder"] = folder / CHECKPOINT_FOLDER
+    if hardware is not None:
+        fit_options["hardware"] = hardware
+    seconds = train_module(network, data_set, training_recipe, console, **fit_options)
+    origin = {
+        "data": data_set.name if isinstance(data, DataSet) else str(data),
+        "seed": seed,
+        "group": group,
+        "train_images": train_images,
+        "command": command,
+    }
+    saves = folder is not None and is_first_process()
+    hashes = content_hashes(data, data_set) if saves else {}
+    if folder is not None and saves:
+        network.save_pretrained(folder)
+        write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
+    with _naming_the_saved_model(folder if saves else None):
+        result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
+        network.cpu()
+        record = result.to_json() | origin
+        picture = None
+        if folder is not None and saves:
+            network.save_pretrained(folder, model_card_kwargs={"about": model_card(result, images, command)})
+            write_training_file(folder, record | hashes)
+            picture = _draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
+    return TrainedModel(
+        network=network,
+        data=data_set,
+        result=result,
+        record=record,
+        folder=folder,
+        picture=picture,
+        unreadable_files=loaded.unreadable_files,
+        paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,
+    )
+
+
+def can_resume(output: str | Path) -> bool:
+    """Return whether there is a checkpoint to continue an interrupted training from.
+
+    Args:
+        output: The output folder of the training.
+
+    Returns:
+        Whether :func:`train` with ``resume=True`` would continue.
+    """
+    return Path(output, CHECKPOINT_FOLDER, LAST).exists()
+
+
+def _new_network(architecture: Architecture, data: DataSet, boundary: Boundary, seed: int) -> TIGraNet:
+    """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
+    channels, height, width = data.train.images.shape[1:]
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return TIGraNet(
+            architecture,
+            len(data.class_names),
+            channels,
+            boundary=boundary,
+            class_names=data.class_names,
+            image_size=height if height == width else None,
+        )
+
+
+@contextmanager
+def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
+    """Add to an error where the trained model is, so that nobody trains it again."""
+    try:
+        yield
+    except BaseException as error:
+        if folder is not None:
+            error.add_note(f"the network is trained and saved in '{folder}'; only measuring or drawing it failed")
+        raise
+
+
+def _draw_rotated_examples(path: Path, network: TIGraNet, data: DataSet, console: Console | None) -> Path | None:
+    if not has_matplotlib():
+        if console:
+            console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
+        return None
+    from tigranet.figures.rotated_examples import save_rotated
+
+    save_rotated(path, network, data.test, data.class_names, data.test_motion.padding)
+    return path

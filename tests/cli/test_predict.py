@@ -1,0 +1,131 @@
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+from images import fill
+from tigranet import TIGraNet
+
+COMMAND = [sys.executable, "-c", "from tigranet.cli import main; main()"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path / "m")
+    return tmp_path / "m"
+
+
+@pytest.mark.parametrize("command", ["predict", "features"])
+def test_no_rows_are_an_error_and_an_existing_file_stays(tigranet, tmp_path, model, command):
+    table, empty = tmp_path / "table.csv", tmp_path / "empty"
+    table.write_text("precious")
+    empty.mkdir()
+    (tmp_path / "broken.png").touch()
+    for images, words in (
+        (tmp_path / "nosuch.png", f"'{tmp_path / 'nosuch.png'}'"),
+        (empty, "there are no images"),
+        (tmp_path / "broken.png", "none of the images"),
+    ):
+        code, _, err = tigranet(command, model, images, "--csv", table)
+        assert code == 1
+        assert words in err
+        assert table.read_text() == "precious"
+
+
+def test_unreadable_files_are_listed_even_if_there_are_no_others(tigranet, tmp_path, model):
+    (tmp_path / "broken.png").touch()
+    _, _, err = tigranet("predict", model, tmp_path / "broken.png")
+    assert "broken.png: the file is empty" in err.replace("\n", "")
+
+
+def test_a_table_that_cannot_be_written_is_found_before_the_work(tigranet, tmp_path, model, photos):
+    command = ("predict", model, photos)
+    code, _, err = tigranet(*command, "--csv", tmp_path)
+    assert (code, f"'{tmp_path}'" in err, "folder" in err) == (1, True, True)
+    code, _, err = tigranet(*command, "--csv", tmp_path / "a.csv", "--json")
+    assert (code, "--csv, --parquet and --json" in err) == (1, True)
+    assert not (tmp_path / "a.csv").exists()
+
+
+def test_parquet(tigranet, tmp_path, model, photos):
+    import pyarrow.parquet as pq
+
+    out = tmp_path / "out.parquet"
+    tigranet("predict", model, photos, "--parquet", out)
+    table = pq.read_table(out)
+    assert table.column_names == ["path", "label", "probability"]
+    assert table.num_rows == 40
+
+
+def test_a_file_name_that_is_not_utf_8_is_printed_as_it_is(tmp_path, model, photos):
+    source = next(photos.rglob("[0-9]*.png")).read_bytes()
+    name = os.fsencode(tmp_path) + b"/caf\xe9.png"
+    with open(name, "wb") as file:
+        file.write(source)
+    finished = subprocess.run([*COMMAND, "predict", str(model), os.fsdecode(name)], capture_output=True, check=True)
+    assert b"caf\xe9.png" in finished.stdout
+
+
+@pytest.fixture
+def bad_files(tmp_path):
+    """Thirty good images, bad ones of every kind, and the reason for each bad one by name."""
+    folder = fill(tmp_path / "bad", {"a": 15, "b": 15})
+    good = (folder / "a" / "000.png").read_bytes()
+    jpeg, tiff = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (50, 50), "red").save(jpeg, "JPEG")
+    Image.new("L", (50, 50)).save(tiff, "TIFF")
+    corrupt = bytearray(good)
+    corrupt[60:90] = bytes(30)
+    bomb = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+        Image.new("1", (10_000, 10_000)).save(bomb, "PNG")
+    kinds = {
+        b"corrupt.png": (bytes(corrupt), "decoded"),
+        b"truncated.png": (good[: len(good) // 2], "decoded"),
+        b"truncated.jpg": (jpeg.getvalue()[:650], "image file is truncated"),
+        b"truncated.tif": (tiff.getvalue()[:300], "decoded"),
+        b"empty.png": (good[:8], "not an image"),
+        b"zero bytes.png": (b"", "the file is empty"),
+        b"bomb.png": (bomb.getvalue(), "64,000,000 pixels"),
+        b"text.png": (b"no image at all", "not an image"),
+        b"text.tif": (b"no image at all", "not an image"),
+        b"caf\xe9.png": (b"no image at all", "not an image"),
+        b"a png.tif": (good, ""),  # the content counts, not the suffix
+        b"a tiff.jpg": (tiff.getvalue(), ""),
+        b"g\xe4nse.png": (good, ""),
+    }
+    for name, (content, _) in kinds.items():
+        with open(os.fsencode(folder / "b") + b"/" + name, "wb") as file:
+            file.write(content)
+    (folder / "b" / "a folder.png").mkdir()
+    return folder, {name: reason for name, (_, reason) in kinds.items()}
+
+
+def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(tmp_path, bad_files):
+    folder, reasons = bad_files
+    model, table = tmp_path / "m", tmp_path / "out.csv"
+    TIGraNet("SC[2,2]-S[2]", 2, image_size=12).save_pretrained(model)
+    errors = subprocess.run(
+        [*COMMAND, "predict", str(model), str(folder), "--csv", str(table)], capture_output=True, check=True
+    ).stderr.decode()
+    lines = errors.splitlines()
+    bad = {name: reason for name, reason in reasons.items() if reason}
+    assert lines[0] == f"{len(bad)} files were left out:"
+    for name, reason in bad.items():
+        shown = os.fsdecode(name).encode(errors="backslashreplace").decode()
+        assert any(f"/b/{shown}: " in line and reason in line for line in lines), (name, errors)
+    assert len(lines) == 1 + len(bad)
+    written = table.read_bytes()
+    assert written.count(b"\n") == 1 + 30 + 3
+    for name in reasons.keys() - bad.keys():
+        assert name in written
+    trained = subprocess.run(
+        [*COMMAND, "train", str(folder), "-o", str(model), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
+        capture_output=True,
+        check=True,
+    )
+    assert f"{len(bad)} files were left out:" in trained.stderr.decode()

@@ -1,0 +1,52 @@
+from unittest.mock import Mock
+
+import pytest
+
+from tigranet.training import Diverged
+
+RUN = "tigranet.reproduction.reproduce.run_experiment"
+
+
+def test_tables_are_written_from_existing_results(tigranet, monkeypatch, tmp_path):
+    monkeypatch.setattr(RUN, lambda *_: pytest.fail("measured"))
+    command = ("reproduce", "all", "--render-only", "-o", tmp_path)
+    code, _, err = tigranet(*command)
+    assert code == 1
+    for words in ("table2", str(tmp_path), "table2.jsonl"):
+        assert words in err
+    for name in ("table4", "oriented"):
+        (tmp_path / f"{name}.jsonl").touch()
+    code, out, err = tigranet(*command)
+    assert code == 0, err
+    assert out.count("# ") == 2
+    assert "not measured" in out
+    assert sorted(path.name for path in tmp_path.glob("*.md")) == ["oriented.md", "table4.md"]
+
+
+def test_few_images_are_drawn_as_a_curve_beside_the_table(tigranet, tmp_path):
+    command = ("reproduce", "few", "--quick", "--epochs", "1", "--method", "ConvNet, 50 images", "-o", tmp_path)
+    code, out, err = tigranet(*command)
+    assert code == 0, err
+    assert "| mnist-rot-mini | 50 | ConvNet |" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "few-quick.csv", "few-quick.jsonl", "few-quick.md", "few-quick.png", "few-quick.svg",
+    ]  # fmt: skip
+    (tmp_path / "few-quick.png").unlink()
+    tigranet("reproduce", "few", "--quick", "--epochs", "1", "--render-only", "-o", tmp_path)
+    assert (tmp_path / "few-quick.png").exists()
+
+
+def test_runs_that_diverge_are_named_at_the_end(tigranet, monkeypatch, tmp_path):
+    monkeypatch.setattr(RUN, Mock(side_effect=Diverged("the loss became nan in epoch 1")))
+    code, out, err = tigranet("reproduce", "all", "--quick", "--method", "GroupCNN", "-o", tmp_path)
+    assert code == 1
+    assert out.count("# ") == 4  # all tables that have such experiments are written
+    assert "tigranet: 14 runs diverged, and are in no table:\n  table2, mnist-012, seed 0: GroupCNN (C8)\n" in err
+    assert "\n  few, mnist-rot-mini, seed 0: GroupCNN (C4), 50 images\n" in err
+
+
+def test_the_device_reaches_the_training(tigranet, monkeypatch, tmp_path):
+    run = Mock(side_effect=Diverged("enough"))
+    monkeypatch.setattr(RUN, run)
+    tigranet("reproduce", "table2", "--quick", "--method", "STN", "-o", tmp_path, "--device", "cpu")
+    assert "cpu" in run.call_args.args

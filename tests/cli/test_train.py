@@ -1,0 +1,167 @@
+import json
+import sys
+
+import pytest
+
+from tigranet import TIGraNet
+from tigranet.workflows import measured_training
+from tigranet.workflows import train as workflow
+
+SMALL = ("--architecture", "SC[2,2]-S[2]", "--epochs", "1")
+
+
+def test_it_saves_a_model_and_a_picture_and_prints_the_papers_results(tigranet, tmp_path):
+    code, out, err = tigranet("train", "mnist-012", "-o", tmp_path / "m", "--epochs", "1")
+    assert code == 0
+    for words in ("training images", "validation images", "upright", "rotated", "94 ± 0.42", "±", "saved to"):
+        assert words in out
+    assert "500 upright training images, never rotated" in err
+    assert "jitter 0.5" in err
+    assert "epoch 1/1" in err
+    assert (tmp_path / "m" / "rotated.png").stat().st_size > 10_000
+    assert TIGraNet.from_pretrained(tmp_path / "m").num_classes == 3
+
+
+def test_json_is_all_that_is_printed(tigranet, tmp_path):
+    options = (*SMALL, "--boundary", "torus", "--no-jitter", "--json")
+    code, out, _ = tigranet("train", "mnist-012", "-o", tmp_path / "m", *options)
+    assert code == 0
+    result = json.loads(out)
+    assert result["boundary"] == "torus"
+    assert result["recipe"]["jitter"] == 0
+    assert 0 <= result["moved"]["mean"] <= 100
+    assert result["model"] == str(tmp_path / "m")
+    assert result["command"].startswith("tigranet train mnist-012 -o")
+    assert "seen" not in result
+
+
+def test_every_recipe_option_reaches_the_recipe(tigranet, monkeypatch, tmp_path):
+    received = {}
+
+    def stop(data, output, **arguments):
+        received.update(arguments["recipe"])
+        raise ValueError("enough")
+
+    monkeypatch.setattr(workflow, "train", stop)
+    options = {
+        "epochs": 2, "batch_size": 7, "learning_rate": 0.1, "schedule": "cosine", "zoom": 0.1, "stretch": 0.2,
+        "warp": 0.3, "tone": 0.4, "smoothing": 0.5, "keep": "best", "patience": 3,
+    }  # fmt: skip
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    tigranet("train", "mnist-012", "-o", tmp_path / "m", *words, "--no-jitter", "--balanced")
+    assert received == options | {"jitter": 0.0, "balanced": True}
+    received.clear()
+    tigranet("train", "mnist-012", "-o", tmp_path / "m")
+    assert received == {}
+
+
+def test_a_file_in_place_of_the_folder_is_found_before_training(tigranet, tmp_path):
+    (tmp_path / "m").write_text("precious")
+    code, _, err = tigranet("train", "mnist-012", "-o", tmp_path / "m")
+    assert code == 1
+    assert f"got the file '{tmp_path / 'm'}'" in err
+    assert (tmp_path / "m").read_text() == "precious"
+
+
+def test_a_folder_that_cannot_be_created_is_found_before_training(tigranet, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    code, _, err = tigranet("train", "mnist-012", "-o", tmp_path / "file" / "m")
+    assert code == 1
+    assert f"'{tmp_path / 'file'}' is not a folder" in err
+
+
+def test_missing_files_of_a_data_set_are_named_with_the_command_that_downloads_them(tigranet, tmp_path):
+    code, _, err = tigranet("train", "mnist-rot", "--data-dir", tmp_path, "-o", tmp_path / "m")
+    assert code == 1
+    assert f"MNIST in '{tmp_path}'" in err
+    assert f"'tigranet data fetch --data-dir {tmp_path}'" in err
+
+
+def test_a_folder_is_trained_on_evaluated_and_predicted(tigranet, tmp_path, photos):
+    model, table = tmp_path / "m", tmp_path / "out.csv"
+    code, out, err = tigranet("train", photos, "-o", model, "--epochs", "2")
+    assert code == 0
+    assert "broken.png: the file is empty" in err.replace("\n", "")
+    assert "training images" in out
+    assert TIGraNet.from_pretrained(model).class_names == ("digit 0", "digit 1", "digit 2")
+    _, out, _ = tigranet("evaluate", model, photos, "--json")
+    assert json.loads(out)["images"] == 6
+    code, out, err = tigranet("predict", model, photos, "--csv", table)
+    assert code == 0, err
+    assert out == ""
+    assert "broken.png: the file is empty" in err.replace("\n", "")
+    rows = table.read_text().splitlines()
+    assert rows[0] == "path,label,probability"
+    assert len(rows) == 41
+    _, out, err = tigranet("predict", model, photos / "digit 0", "--json", "--reject", "1")
+    assert err.strip() == ""
+    assert {json.loads(line)["label"] for line in out.splitlines()} == {"unknown"}
+
+
+def test_the_device_and_the_accelerator_must_not_contradict(tigranet, tmp_path):
+    command = ("train", "mnist-012", "-o", tmp_path / "m", "--accelerator", "gpu", "--device", "cpu")
+    code, _, err = tigranet(*command)
+    assert code == 1
+    assert "'cpu'" in err
+    assert "'gpu'" in err
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("options", [("--device", "cpu"), ("--accelerator", "cpu")])
+def test_it_trains_on_the_device_that_was_named(tigranet, monkeypatch, tmp_path, options):
+    received = []
+
+    def stop(*_, hardware, **__):
+        received.append(hardware.accelerator)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(measured_training, "fit", stop)
+    tigranet("train", "mnist-012", *SMALL, "-o", tmp_path / "m", *options)
+    assert received == ["cpu"]
+
+
+def test_an_error_after_training_says_where_the_model_is(tigranet, monkeypatch, tmp_path):
+    def fail(*_, **__):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(workflow, "measure", fail)
+    code, out, err = tigranet("train", "mnist-012", *SMALL, "-o", tmp_path / "m")
+    assert (code, out) == (1, "")
+    first, second = err.splitlines()[-2:]
+    assert first == "tigranet: MemoryError: too large"
+    assert f"saved in '{tmp_path / 'm'}'" in second
+    assert TIGraNet.from_pretrained(tmp_path / "m").num_classes == 3
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_training_says_how_to_continue(tigranet, monkeypatch, tmp_path):
+    monkeypatch.setattr(measured_training, "fit", interrupt)
+    command = ("train", "mnist-012", *SMALL, "-o", tmp_path / "m")
+    code, _, err = tigranet(*command)
+    assert code == 130
+    assert "nothing is kept" in " ".join(err.split())
+    (tmp_path / "m" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "m" / "checkpoints" / "last.ckpt").touch()
+    code, _, err = tigranet(*command)
+    assert code == 130
+    assert "--resume" in err
+
+
+def test_an_interruption_after_training_says_where_the_model_is(tigranet, monkeypatch, tmp_path):
+    monkeypatch.setattr(workflow, "measure", interrupt)
+    code, _, err = tigranet("train", "mnist-012", *SMALL, "-o", tmp_path / "m")
+    assert code == 130
+    assert str(tmp_path / "m") in err.replace("\n", "")
+    assert "--resume" not in err
+
+
+def test_without_matplotlib_there_is_a_model_and_no_picture(tigranet, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = tigranet("train", "mnist-012", *SMALL, "-o", tmp_path / "m")
+    assert code == 0, err
+    assert "pip install 'tigranet[figures]'" in err
+    assert "picture" not in out
+    assert not (tmp_path / "m" / "rotated.png").exists()

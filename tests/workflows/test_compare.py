@@ -1,0 +1,46 @@
+import csv
+import sys
+
+import pytest
+
+from tigranet import TIGraNet
+from tigranet.workflows.compare import compare
+
+
+def test_several_networks_are_compared(small, tmp_path):
+    TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path / "mine")
+    comparison = compare(small, [tmp_path / "mine", "SC[2,2]-S[2]"], tmp_path / "out", images=4, degrees=60)
+    assert (comparison.data, comparison.images) == ("small", 4)
+    assert list(comparison.networks) == ["mine", "SC[2,2]-S[2]"]
+    assert [curve.accuracy is not None for curve in comparison.networks.values()] == [True, False]
+    assert comparison.networks["mine"].at == (0, 60, 90, 120, 180, 240, 270, 300, 360)
+    assert {path.name for path in comparison.files} == {"angles.png", "angles.svg", "angles.csv"}
+    assert all(path.exists() for path in comparison.files)
+    with (tmp_path / "out" / "angles.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["change"]) for row in rows[:9]] == list(comparison.networks["mine"].change)
+
+
+def test_without_an_output_folder_nothing_is_drawn(small, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert compare(small, ["SC[2,2]-S[2]"], images=2, degrees=90).files == ()
+    with pytest.raises(ImportError, match=r"pip install 'tigranet\[figures\]'"):
+        compare(small, ["SC[2,2]-S[2]"], "out")
+
+
+def test_baselines_are_trained_on_the_same_data(small):
+    comparison = compare(small, ["SC[2,2]-S[2]"], images=2, degrees=90, baselines=True, epochs=1)
+    assert list(comparison.networks) == ["SC[2,2]-S[2]", "ConvNet", "STN"]
+    assert comparison.networks["STN"].accuracy is not None
+
+
+def test_folders_with_the_same_name_are_told_apart(small, tmp_path):
+    for parent in ("a", "b"):
+        TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path / parent / "model")
+    models = [tmp_path / "a" / "model", tmp_path / "b" / "model"]
+    assert list(compare(small, models, images=1, degrees=180).networks) == list(map(str, models))
+
+
+def test_at_least_one_network_is_needed(small):
+    with pytest.raises(ValueError, match="at least one network"):
+        compare(small, [])

@@ -1,0 +1,30 @@
+import sys
+
+import pytest
+
+from tigranet.workflows.figures import figures
+
+
+def test_the_pictures_are_written(folder, model, tmp_path):
+    drawn = figures(model, folder, tmp_path / "out")
+    names = {path.name for path in drawn.files}
+    assert names == {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"filters.png", "filters.svg", "pooling.png", "turned.png"} <= names
+    assert not any(name.startswith("answers") for name in names)
+
+
+def test_the_answers_of_the_baselines_are_drawn_on_request(folder, model, tmp_path):
+    drawn = figures(model, folder, tmp_path / "out", baselines=True, epochs=1)
+    assert "answers.png" in {path.name for path in drawn.files}
+
+
+def test_matplotlib_is_needed(folder, model, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'tigranet\[figures\]'"):
+        figures(model, folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_data_are_refused(small, model, tmp_path):
+    with pytest.raises(ValueError, match=r"2 classes.*small"):
+        figures(model, small, tmp_path / "out")

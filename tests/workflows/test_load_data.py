@@ -1,0 +1,45 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from tigranet.workflows.load_data import LoadedData, is_named_data_set, load_data
+
+
+def test_a_name_a_path_or_a_data_set_is_loaded(folder, small):
+    assert load_data("mnist-012").data.name == "mnist-012"
+    assert load_data(folder).data.name == load_data(str(folder)).data.name == "photos"
+    assert load_data(small) == LoadedData(small)
+
+
+def test_the_options_for_own_images_are_used(folder):
+    data = load_data(folder, size=8, color=True, train_images=5, seed=1).data
+    assert data.train.images.shape == (5, 1, 8, 8)
+    assert len(data.test.labels) == 35
+
+
+def test_unreadable_files_are_counted_on_the_console_and_listed_in_the_result(folder):
+    (folder / "a" / "broken.png").touch()
+    console = Console(file=io.StringIO(), width=200)
+    loaded = load_data(folder, console=console)
+    assert [file.path.name for file in loaded.unreadable_files] == ["broken.png"]
+    assert "unreadable files, which are not used: 1" in console.file.getvalue()
+
+
+def test_a_folder_with_the_name_of_a_data_set_must_be_written_as_a_path(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder.rename(tmp_path / "mnist-012")
+    console = Console(file=io.StringIO(), width=200)
+    assert load_data("mnist-012", console=console).data.class_names == ("0", "1", "2")
+    assert "'./mnist-012'" in console.file.getvalue()
+    assert load_data("./mnist-012").data.class_names == ("a", "b")
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(ValueError, match=r"'mnist-12'.*'mnist-012'"):
+        load_data("mnist-12")
+
+
+def test_only_names_are_names(small, tmp_path):
+    assert is_named_data_set("eth80")
+    assert not any(map(is_named_data_set, ("cats", tmp_path, small)))

@@ -1,0 +1,125 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from images import fill
+from tigranet import TIGraNet
+from tigranet.data.leakage import content_hash
+from tigranet.workflows import train as module
+from tigranet.workflows.evaluate import evaluate
+from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.train import can_resume, train
+
+SMALL = {"architecture": "SC[2,2]-S[2]", "recipe": {"epochs": 1}}
+
+
+def test_the_import_loads_neither_reproduction_nor_figures_nor_matplotlib():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"  # torchmetrics would load it, and works without
+        "import tigranet.workflows.train\n"
+        "print([name for name in sys.modules if name.startswith(('tigranet.reproduction', 'tigranet.figures',"
+        " 'tigranet.cli', 'matplotlib.'))])"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert finished.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
+    (folder / "a" / "broken.png").touch()
+    trained = train(folder, tmp_path / "model", **SMALL, seed=3, command="a command")
+    assert trained.folder == tmp_path / "model"
+    assert [file.path.name for file in trained.unreadable_files] == ["broken.png"]
+    assert trained.picture == tmp_path / "model" / "rotated.png"
+    assert trained.picture.stat().st_size > 10_000
+    assert trained.paper is None
+    assert {path.name for path in trained.folder.iterdir()} == {
+        "README.md", "checkpoints", "config.json", "model.safetensors", "rotated.png", "training.json",
+    }  # fmt: skip
+    loaded = TIGraNet.from_pretrained(trained.folder)
+    assert loaded.class_names == ("a", "b")
+    assert torch.equal(loaded(trained.data.test.images), trained.network(trained.data.test.images))
+    record = json.loads((trained.folder / "training.json").read_text())
+    assert record.keys() - trained.record.keys() == {"seen", "tested"}
+    assert record["test"] == trained.result.test
+    assert (record["data"], record["seed"], record["command"]) == (str(folder), 3, "a command")
+    assert record["seen"].split() == [content_hash(image) for image in trained.data.train.images]
+    card = (trained.folder / "README.md").read_text()
+    assert "`a command`" in card
+    assert f"| upright | {trained.result.test:.2f} |" in card
+
+
+def test_the_paper_is_quoted_for_its_networks_only(small):
+    data = replace(small, name="mnist-012")
+    assert train(data, architecture="paper-small", recipe={"epochs": 1}).paper.moved == "94 ± 0.42"
+    assert train(data, **SMALL).paper is None
+    assert train(small, architecture="paper-small", recipe={"epochs": 1}).paper is None
+
+
+def test_a_data_set_in_memory_is_trained_on_without_saving(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = torch.get_rng_state()
+    first, second = (train(small, **SMALL, boundary="torus") for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert (first.folder, first.picture) == (None, None)
+    assert not list(tmp_path.iterdir())
+    assert first.network.boundary == first.result.boundary == "torus"
+    assert first.network.image_size == 28
+    assert all(torch.equal(*pair) for pair in zip(first.network.parameters(), second.network.parameters(), strict=True))
+    assert train(small, **SMALL, seed=1).result.recipe.seed == 1
+
+
+def test_a_data_set_in_memory_is_known_by_its_hashes(small, tmp_path):
+    train(small, tmp_path / "model", **SMALL)
+    run = SavedRun.read(tmp_path / "model")
+    assert run.training_hashes == {content_hash(image) for image in small.train.images}
+    assert evaluate(tmp_path / "model", small).excluded_images == 0  # its own test images, as they were
+
+
+def test_the_recipe_is_the_default_except_for_the_overrides(small):
+    trained = train(small, architecture="MC[2,1]-S[1]", recipe={"epochs": 1, "warp": 0.0})
+    recipe = trained.result.recipe
+    assert (recipe.epochs, recipe.warp, recipe.zoom, recipe.batch_size) == (1, 0.0, 0.2, 50)
+
+
+@pytest.mark.parametrize("step", ["measure", "model_card", "_draw_rotated_examples"])
+def test_a_model_survives_an_error_after_training(folder, tmp_path, monkeypatch, step):
+    """The model is saved before it is measured or drawn; an older one in the folder leaves no trace."""
+    train(fill(tmp_path / "old", {"c": 10, "d": 10}, seed=1), tmp_path / "model", **SMALL, seed=7)
+
+    def fail(*_, **__):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr(module, step, fail)
+    with pytest.raises(MemoryError, match="too large") as error:
+        train(folder, tmp_path / "model", **SMALL)
+    assert str(tmp_path / "model") in " ".join(error.value.__notes__)
+    assert TIGraNet.from_pretrained(tmp_path / "model").class_names == ("a", "b")
+    assert SavedRun.read(tmp_path / "model").seed == 0
+    assert evaluate(tmp_path / "model", folder).excluded_images == 0
+
+
+def test_an_error_during_training_saves_nothing(folder, tmp_path):
+    with pytest.raises(ValueError, match="epochs") as error:
+        train(folder, tmp_path / "model", architecture="SC[2,2]-S[2]", recipe={"epochs": 0})
+    assert not hasattr(error.value, "__notes__")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_training_is_resumed_from_its_checkpoint(folder, tmp_path):
+    assert not can_resume(tmp_path / "model")
+    first = train(folder, tmp_path / "model", **SMALL)
+    assert can_resume(tmp_path / "model")
+    second = train(folder, tmp_path / "model", **SMALL, resume=True)
+    assert all(torch.equal(*pair) for pair in zip(first.network.parameters(), second.network.parameters(), strict=True))
+    with pytest.raises(ValueError, match="folder"):
+        train(folder, **SMALL, resume=True)
+
+
+def test_a_file_in_place_of_the_output_folder_is_found_before_the_data_are_read(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="file"):
+        train(tmp_path / "no data", tmp_path / "file")
