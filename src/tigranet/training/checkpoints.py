@@ -15,9 +15,10 @@ from torch import nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
+from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training.recipe import Recipe
 
-LAST, BEST, HISTORY = "last.ckpt", "best.ckpt", "history.csv"
+LAST, BEST, HISTORY = LAST_CHECKPOINT, "best.ckpt", "history.csv"
 
 
 class Checkpoints(Checkpoint):
