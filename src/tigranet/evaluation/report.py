@@ -38,9 +38,9 @@ from tigranet.model import TIGraNet
 
 QUARTERS = (90, 180, 270)
 """Angles of the quarter turns, in degrees."""
-MAX_CURVE_IMAGES = 1000
+CURVE_IMAGES = 1000
 """Largest number of test images for the curves. The accuracies in the tables use all test images."""
-MAX_CHANGE_IMAGES = 100
+CHANGE_IMAGES = 100
 """Largest number of test images for the change of the outputs."""
 
 
@@ -149,7 +149,7 @@ def report_on(
     rival: ConvNet | None = None,
     *,
     seed: int = 0,
-    curve_images: int = MAX_CURVE_IMAGES,
+    curve_images: int = CURVE_IMAGES,
     how_split: str = "",
     made: dict[str, Any] | None = None,
     console: Console | None = None,
@@ -179,7 +179,7 @@ def report_on(
     if rival is not None:
         networks.append(("plain CNN", rival))
     curve_data = _sample(data.test, curve_images, seed)
-    change_data = _sample(data.test, MAX_CHANGE_IMAGES, seed)
+    change_data = _sample(data.test, CHANGE_IMAGES, seed)
     lengths = shift_lengths(min(data.test.images.shape[2:]))
     with _progress(console) as bar:
         steps = len(networks) * (4 + len(ANGLES) * 2 + 4 * len(lengths)) + len(ANGLES)
