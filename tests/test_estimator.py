@@ -385,7 +385,7 @@ def test_a_fit_that_fails_does_not_change_the_classifier(arguments, labels, digi
 
 def test_a_first_fit_that_fails_leaves_the_estimator_unfitted(as_a_user):
     features = InvariantFeatures(TINY, boundary="none")
-    with pytest.raises(ValueError, match=r"'free' or 'torus'.*'none'"):
+    with pytest.raises(ValueError, match="'free' or 'torus'"):
         features.fit(np.ones((6, 4)))
     with pytest.raises(NotFittedError):
         features.transform(np.ones((6, 4)))
