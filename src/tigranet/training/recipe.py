@@ -80,7 +80,7 @@ class Recipe:
     """Seed of the order of the images and of the augmentation."""
 
     @classmethod
-    def for_images(cls, count: int, parameters: int = 0, mixed: bool = False, **chosen: Any) -> "Recipe":
+    def for_images(cls, count: int, parameters: int = 0, mixed: bool = False, **overrides: Any) -> "Recipe":
         """Return the default recipe for a number of training images and a size of network.
 
         The number of steps, the number of epochs and the learning rate were selected on validation images;
@@ -96,7 +96,7 @@ class Recipe:
             count: Number of training images.
             parameters: Number of parameters of the network.
             mixed: Whether the network has mixed convolutions.
-            **chosen: Fields of the recipe that replace the defaults.
+            **overrides: Fields of the recipe that replace the defaults.
 
         Returns:
             The recipe.
@@ -107,23 +107,23 @@ class Recipe:
         epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else epochs_of_many
         learning_rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
         defaults: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-        return cls(**(defaults | (not_by_heart(count) if mixed else {}) | chosen))
+        return cls(**(defaults | (not_by_heart(count) if mixed else {}) | overrides))
 
     @classmethod
-    def for_network(cls, module: nn.Module, count: int, **chosen: Any) -> "Recipe":
+    def for_network(cls, module: nn.Module, count: int, **overrides: Any) -> "Recipe":
         """Return the default recipe for a network: :meth:`for_images` with the properties of ``module``.
 
         Args:
             module: The network. Its attribute ``architecture.mixed``, if it exists, tells whether it has mixed
                 convolutions.
             count: Number of training images.
-            **chosen: Fields of the recipe that replace the defaults.
+            **overrides: Fields of the recipe that replace the defaults.
 
         Returns:
             The recipe.
         """
         mixed = getattr(getattr(module, "architecture", None), "mixed", False)
-        return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **chosen)
+        return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **overrides)
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
