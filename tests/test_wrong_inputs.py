@@ -234,7 +234,7 @@ WRONG = {
         ),
         "the training images hold NaN or infinity",
     ),
-    "no epochs": (lambda _: Recipe(epochs=0), "epochs is at least 1, got 0"),
+    "no epochs": (lambda _: Recipe(epochs=0), "epochs must be at least 1, got 0"),
 }
 
 

@@ -77,7 +77,7 @@ def test_a_quick_run_takes_the_small_sets_by_their_own_names(small, tmp_path):
 
 
 def test_a_network_that_fits_itself_is_measured_like_the_others(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["tigranet.evaluation.accuracy"], "ENOUGH", 20)  # one draw
+    monkeypatch.setattr(sys.modules["tigranet.evaluation.accuracy"], "MIN_MOVED_IMAGES", 20)  # one draw
     text, _ = reproduce("table4", tmp_path, seeds=[0], methods=["DeepScat"])
     line, objects = (json.loads(line) for line in (tmp_path / "table4.jsonl").read_text().splitlines())
     assert (line["data"], objects["data"]) == ("eth80", "eth80-objects")

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -85,6 +85,29 @@ def shift(
     return padded[image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
 
 
+class Movements(NamedTuple):
+    """The random angle and shift of each image. None where images are not rotated or not shifted."""
+
+    degrees: Float[Tensor, " batch"] | None
+    """Counter-clockwise angles."""
+    shifts: Int[Tensor, "2 batch"] | None
+    """Whole numbers of pixels, down and to the right, before they are limited to the frame."""
+
+    def select(self, rows: slice) -> "Movements":
+        """Select consecutive images.
+
+        Args:
+            rows: Positions of the images.
+
+        Returns:
+            The movements of these images.
+        """
+        return Movements(
+            None if self.degrees is None else self.degrees[rows],
+            None if self.shifts is None else self.shifts[:, rows],
+        )
+
+
 @dataclass(frozen=True)
 class Isometry:
     """A random rigid movement: a rotation, followed by a shift. Every image moves by its own random amounts.
@@ -121,11 +144,43 @@ class Isometry:
         Returns:
             The moved images, of the same size.
         """
-        if self.rotated:
-            angles = 360 * torch.rand(len(images), generator=generator)
-            images = rotate(images, angles, interpolation, self.padding)
-        if self.max_shift:
-            down, right = torch.randint(-self.max_shift, self.max_shift + 1, (2, len(images)), generator=generator)
+        return self.apply(images, self.draw(len(images), generator), interpolation)
+
+    def draw(self, count: int, generator: torch.Generator) -> Movements:
+        """Draw the random angles and shifts of a number of images.
+
+        Args:
+            count: Number of images.
+            generator: Source of the random angles and shifts.
+
+        Returns:
+            The movements, one per image.
+        """
+        degrees = 360 * torch.rand(count, generator=generator) if self.rotated else None
+        limits = (-self.max_shift, self.max_shift + 1)
+        shifts = torch.randint(*limits, (2, count), generator=generator) if self.max_shift else None
+        return Movements(degrees, shifts)
+
+    def apply(
+        self,
+        images: Float[Tensor, "batch maps height width"],
+        movements: Movements,
+        interpolation: Interpolation = "bilinear",
+    ) -> Float[Tensor, "batch maps height width"]:
+        """Move each image by its angle and shift.
+
+        Args:
+            images: The images.
+            movements: The movements of these images, from :meth:`draw`.
+            interpolation: How values between pixels are computed.
+
+        Returns:
+            The moved images, of the same size.
+        """
+        if movements.degrees is not None:
+            images = rotate(images, movements.degrees, interpolation, self.padding)
+        if movements.shifts is not None:
+            down, right = movements.shifts
             if self.keep_inside:
                 nonzero = (images != 0).any(1).cpu()
                 down, right = _limit_to_frame(down, nonzero.any(2)), _limit_to_frame(right, nonzero.any(1))
