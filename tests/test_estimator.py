@@ -13,16 +13,18 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tigranet
-from tigranet import InvariantFeatures, TIGraNetClassifier
+from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
+from tigranet.recipe_parameters import RECIPE_PARAMETERS
+from tigranet.training import Recipe
 
 TINY = "SC[2,2]-DP[9]-S[2]-FC[8]"
-NOT_EQUIVALENT = {
-    "check_sample_weight_equivalence_on_dense_data": "removing an image changes the batches that the others are in",
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "removing an image changes the batches of the others",
 }
 
 
 def expected_failures(estimator):
-    return NOT_EQUIVALENT if isinstance(estimator, TIGraNetClassifier) else {}
+    return EXPECTED_FAILURES if isinstance(estimator, TIGraNetClassifier) else {}
 
 
 @pytest.mark.filterwarnings("default")
@@ -30,13 +32,13 @@ def expected_failures(estimator):
     [InvariantFeatures(TINY), TIGraNetClassifier(TINY, epochs=3, random_state=0)],
     expected_failed_checks=expected_failures,
 )
-def test_scikit_learns_own_checks(estimator, check, as_a_user):
+def test_the_checks_of_scikit_learn_pass(estimator, check, as_a_user):
     check(estimator)
 
 
 @pytest.fixture(scope="module")
 def digits():
-    """8 x 8 images of three digits, in [0, 1]."""
+    """Images (8, 8) of three digits, in [0, 1], and their names."""
     bunch = load_digits(n_class=3)
     return bunch.images / 16, np.array(["zero", "one", "two"])[bunch.target]
 
@@ -47,15 +49,15 @@ def fitted(digits):
     return TIGraNetClassifier("SC[3,3]-DP[40]-S[6]-FC[20]", epochs=20, random_state=0).fit(images[:300], names[:300])
 
 
-def test_it_learns_and_answers_turned_images_alike(fitted, digits):
+def test_it_learns_and_gives_rotated_images_the_same_probabilities(fitted, digits):
     images, names = digits
     assert fitted.score(images[300:], names[300:]) > 0.85
-    turned = np.rot90(images[300:], axes=(1, 2)).copy()
-    assert fitted.score(turned, names[300:]) == fitted.score(images[300:], names[300:])
-    np.testing.assert_allclose(fitted.predict_proba(turned), fitted.predict_proba(images[300:]), atol=1e-4)
+    rotated = np.rot90(images[300:], axes=(1, 2)).copy()
+    assert fitted.score(rotated, names[300:]) == fitted.score(images[300:], names[300:])
+    np.testing.assert_allclose(fitted.predict_proba(rotated), fitted.predict_proba(images[300:]), atol=1e-4)
 
 
-def test_labels_and_probabilities_go_together(fitted, digits):
+def test_the_label_is_the_class_of_the_highest_probability(fitted, digits):
     images, _ = digits
     assert fitted.classes_.tolist() == ["one", "two", "zero"]
     probabilities = fitted.predict_proba(images)
@@ -63,17 +65,17 @@ def test_labels_and_probabilities_go_together(fitted, digits):
     assert (fitted.classes_[probabilities.argmax(1)] == fitted.predict(images)).all()
 
 
-def test_three_ways_to_write_images_are_one(fitted, digits):
+def test_rows_channels_and_tensors_are_read_as_the_same_images(fitted, digits):
     images, _ = digits
-    wanted = fitted.predict_proba(images)
-    np.testing.assert_array_equal(fitted.predict_proba(images.reshape(-1, 64)), wanted)
-    np.testing.assert_array_equal(fitted.predict_proba(images[..., None]), wanted)
-    np.testing.assert_array_equal(fitted.predict_proba(torch.from_numpy(images)), wanted)
+    expected = fitted.predict_proba(images)
+    np.testing.assert_array_equal(fitted.predict_proba(images.reshape(-1, 64)), expected)
+    np.testing.assert_array_equal(fitted.predict_proba(images[..., None]), expected)
+    np.testing.assert_array_equal(fitted.predict_proba(torch.from_numpy(images)), expected)
 
 
 @pytest.fixture
 def pixels():
-    """Images of 8 bits."""
+    """Images in uint8."""
     return np.random.default_rng(0).integers(0, 256, (20, 6, 6), dtype=np.uint8)
 
 
@@ -83,7 +85,7 @@ def test_bytes_are_divided_by_255(pixels):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int16, np.int8])
-def test_a_list_of_whole_numbers_is_read_as_the_array_it_was(dtype):
+def test_a_list_of_integers_is_read_like_the_array(dtype):
     limits = np.iinfo(dtype)
     X = np.random.default_rng(0).integers(limits.min, limits.max, (20, 6, 6), dtype=dtype, endpoint=True)
     features = InvariantFeatures(TINY).fit(X)
@@ -92,7 +94,7 @@ def test_a_list_of_whole_numbers_is_read_as_the_array_it_was(dtype):
     np.testing.assert_array_equal(features.transform(X.astype(np.int32)), features.transform(X))
 
 
-def test_training_on_a_list_of_bytes_is_training_on_bytes(pixels):
+def test_training_on_a_list_of_bytes_gives_the_classifier_of_the_array(pixels):
     y = np.arange(20) % 2
     of_bytes, of_lists = (
         TIGraNetClassifier(TINY, epochs=2, random_state=0).fit(X, y) for X in (pixels, pixels.tolist())
@@ -103,7 +105,7 @@ def test_training_on_a_list_of_bytes_is_training_on_bytes(pixels):
 
 
 @pytest.mark.parametrize(("largest", "scale"), [(0, 1), (1, 1), (2, 255), (255, 255), (256, 65535), (65535, 65535)])
-def test_wide_whole_numbers_are_divided_by_what_covers_them(largest, scale):
+def test_wide_integers_are_divided_by_the_first_limit_that_covers_them(largest, scale):
     X = np.linspace(0, largest, 6 * 36).astype(np.int64).reshape(6, 6, 6)
     features = InvariantFeatures(TINY).fit(X)
     assert features.scale_ == scale
@@ -111,42 +113,42 @@ def test_wide_whole_numbers_are_divided_by_what_covers_them(largest, scale):
     np.testing.assert_array_equal(features.transform(X // 2), features.transform((X // 2 / scale).astype(np.float32)))
 
 
-def test_whole_numbers_that_no_image_has_are_refused(pixels):
+def test_integers_outside_the_range_of_images_are_errors(pixels):
     X = pixels.astype(np.int64)
-    with pytest.raises(ValueError, match=r"at most 16 bits, got 65536 in X: divide X to \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"16 bits, got 65536 .*\[0, 1\]"):
         InvariantFeatures(TINY).fit(X + 65536 - X.max())
-    for fitted_on in (pixels / 255, pixels > 127, (X > 127).astype(int)):
-        with pytest.raises(ValueError, match=r"fitted on images in \[0, 1\], got whole numbers up to 255"):
-            InvariantFeatures(TINY).fit(fitted_on).transform(X)
-    with pytest.raises(ValueError, match=r"fitted on images in \[0, 255\], got whole numbers up to 510"):
+    for fitted_pixels in (pixels / 255, pixels > 127, (X > 127).astype(int)):
+        with pytest.raises(ValueError, match=r"\[0, 1\], got .* 255"):
+            InvariantFeatures(TINY).fit(fitted_pixels).transform(X)
+    with pytest.raises(ValueError, match=r"\[0, 255\], got .* 510"):
         InvariantFeatures(TINY).fit(X).transform(2 * X)
 
 
-def test_after_floats_beyond_the_unit_range_whole_numbers_are_as_they_are(pixels):
+def test_after_floats_outside_the_unit_range_integers_are_used_unchanged(pixels):
     features = InvariantFeatures(TINY).fit(pixels.astype(float))
     assert features.scale_ is None
     np.testing.assert_array_equal(features.transform(pixels.tolist()), features.transform(pixels.astype(float)))
 
 
-def test_images_that_are_not_square_may_be_turned():
+def test_images_that_are_not_square_can_be_rotated():
     X, y = np.random.default_rng(0).random((36, 12, 24)), np.arange(36) % 2
     X[y == 1, ::2] = 0  # stripes
-    turned = np.rot90(X, axes=(1, 2))
+    rotated = np.rot90(X, axes=(1, 2))
     classifier = TIGraNetClassifier(TINY, epochs=5, random_state=0).fit(X, y)
-    np.testing.assert_allclose(classifier.predict_proba(turned), classifier.predict_proba(X), atol=1e-5)
+    np.testing.assert_allclose(classifier.predict_proba(rotated), classifier.predict_proba(X), atol=1e-5)
     features = InvariantFeatures(TINY).fit(X)
-    np.testing.assert_allclose(features.transform(turned), features.transform(X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(features.transform(rotated), features.transform(X), rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(features.transform(X.reshape(36, -1)), features.transform(X))
 
 
-def test_images_of_another_size_are_read_as_they_are(fitted, digits):
+def test_images_of_another_size_are_not_scaled(fitted, digits):
     images, _ = digits
     larger = np.pad(images[:5], ((0, 0), (1, 2), (0, 1)))
-    wanted = fitted.model_.features(torch.from_numpy(larger).float().unsqueeze(1)).detach().numpy()
-    np.testing.assert_allclose(fitted.transform(larger), wanted, rtol=1e-6)
+    expected = fitted.model_.features(torch.from_numpy(larger).float().unsqueeze(1)).detach().numpy()
+    np.testing.assert_allclose(fitted.transform(larger), expected, rtol=1e-6)
 
 
-def test_colour_images_and_other_shapes():
+def test_colour_images_and_rectangular_images():
     X = np.random.default_rng(0).random((12, 6, 9, 3))
     y = np.arange(12) % 2
     classifier = TIGraNetClassifier(TINY, epochs=2).fit(X, y)
@@ -174,14 +176,14 @@ def test_it_clones_and_pickles(fitted, digits):
     )
 
 
-def test_transform_gives_the_statistics_of_the_trained_network(fitted, digits):
+def test_transform_gives_the_features_of_the_trained_network(fitted, digits):
     images, _ = digits
-    wanted = fitted.model_.features(torch.from_numpy(images[:5]).float().unsqueeze(1)).detach().numpy()
-    np.testing.assert_allclose(fitted.transform(images[:5]), wanted, rtol=1e-6)
+    expected = fitted.model_.features(torch.from_numpy(images[:5]).float().unsqueeze(1)).detach().numpy()
+    np.testing.assert_allclose(fitted.transform(images[:5]), expected, rtol=1e-6)
 
 
-def test_a_weight_of_zero_is_no_image(digits):
-    """The labels of half of the images are wrong, and their weight is 0."""
+def test_images_of_weight_zero_are_ignored(digits):
+    """Half of the images have wrong labels and weight 0."""
     images, names = digits
     wrong = np.roll(names[:200], 1)
     weight = np.r_[np.ones(200), np.zeros(200)]
@@ -190,7 +192,7 @@ def test_a_weight_of_zero_is_no_image(digits):
     assert classifier.fit(X, y, sample_weight=weight).score(images[300:], names[300:]) > 0.85
 
 
-def test_the_random_numbers_of_the_caller_are_left_alone(digits):
+def test_the_random_state_of_the_caller_does_not_change(digits):
     images, names = digits
     torch.manual_seed(3)
     before = torch.get_rng_state()
@@ -201,26 +203,26 @@ def test_the_random_numbers_of_the_caller_are_left_alone(digits):
 @pytest.mark.parametrize(
     ("X", "arguments", "message"),
     [
-        (np.ones((6, 1)), {}, "an image has at least 2 pixels, got X with n_features=1"),
-        (np.ones((6, 10)), {"image_shape": (3, 4)}, r"image_shape \(3, 4\) has 12 pixels, X has n_features=10"),
-        (np.ones((6, 2, 2, 2, 2)), {}, r"X is \(n, H, W\), \(n, H, W, C\) or \(n, features\), got shape"),
-        (np.ones((6, 4)), {"architecture": "SC[2]"}, "SC takes 2 numbers"),
-        (np.ones((6, 4)), {"epochs": 0}, "epochs is at least 1, got 0"),
-        (np.ones((6, 0, 4)), {}, "an image has at least 2 pixels"),
-        (np.ones((6, 4)), {"image_shape": 5}, r"image_shape is \(height, width\) or .*, got 5"),
-        (np.ones((6, 2, 2)), {"image_shape": "2x2"}, "image_shape is .*, got '2x2'"),
-        (np.ones((6, 4)), {"image_shape": (4,)}, r"image_shape is .*, got \(4,\)"),
-        (np.ones((6, 4)), {"image_shape": (-2, -2)}, r"image_shape is .*, got \(-2, -2\)"),
-        (np.ones((6, 3, 12, 12)), {}, r"channels come last: X.transpose\(0, 2, 3, 1\)"),
-        (np.ones((6, 1, 8, 8)), {}, "channels come last"),
+        (np.ones((6, 1)), {}, "at least 2 pixels, got X with n_features=1"),
+        (np.ones((6, 10)), {"image_shape": (3, 4)}, r"\(3, 4\) has 12 pixels.* n_features=10"),
+        (np.ones((6, 2, 2, 2, 2)), {}, r"\(n, H, W\), \(n, H, W, C\) or \(n, features\), got shape \(6, 2, 2, 2, 2\)"),
+        (np.ones((6, 4)), {"architecture": "SC[2]"}, "SC .*2 numbers"),
+        (np.ones((6, 4)), {"epochs": 0}, "epochs .*1, got 0"),
+        (np.ones((6, 0, 4)), {}, "at least 2 pixels"),
+        (np.ones((6, 4)), {"image_shape": 5}, r"image_shape .*\(height, width\) or .*, got 5"),
+        (np.ones((6, 2, 2)), {"image_shape": "2x2"}, "image_shape .*, got '2x2'"),
+        (np.ones((6, 4)), {"image_shape": (4,)}, r"image_shape .*, got \(4,\)"),
+        (np.ones((6, 4)), {"image_shape": (-2, -2)}, r"image_shape .*, got \(-2, -2\)"),
+        (np.ones((6, 3, 12, 12)), {}, r"\(3, 12, 12\).* X\.transpose\(0, 2, 3, 1\)"),
+        (np.ones((6, 1, 8, 8)), {}, r"\(1, 8, 8\).* X\.transpose\(0, 2, 3, 1\)"),
         (
             np.ones((6, 108)),
             {"image_shape": (3, 6, 6)},
-            r"channels come last: X.reshape\(-1, 3, 6, 6\).transpose\(0, 2",
+            r"X\.reshape\(-1, 3, 6, 6\)\.transpose\(0, 2, 3, 1\)",
         ),
     ],
 )
-def test_wrong_arguments(X, arguments, message, as_a_user):
+def test_invalid_values_are_errors(X, arguments, message, as_a_user):
     with pytest.raises(ValueError, match=message):
         TIGraNetClassifier(**({"architecture": TINY} | arguments)).fit(X, np.arange(6) % 2)
 
@@ -228,84 +230,168 @@ def test_wrong_arguments(X, arguments, message, as_a_user):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"architecture": 3}, "architecture is a preset, .*, got 3"),
-        ({"architecture": None}, "architecture is a preset, .*, got None"),
-        ({"epochs": "3"}, "epochs is a whole number or None, got '3'"),
-        ({"batch_size": 2.0}, "batch_size is a whole number or None, got 2.0"),
-        ({"learning_rate": "x"}, "learning_rate is a number or None, got 'x'"),
-        ({"jitter": "a"}, "jitter is a number, got 'a'"),
-        ({"jitter": None}, "jitter is a number, got None"),
+        ({"architecture": 3}, "architecture .*, got 3"),
+        ({"architecture": None}, "architecture .*, got None"),
+        ({"epochs": "3"}, "epochs .*integer or None, got '3'"),
+        ({"batch_size": 2.0}, "batch_size .*integer or None, got 2.0"),
+        ({"learning_rate": "x"}, "learning_rate .*number or None, got 'x'"),
+        ({"jitter": "a"}, "jitter .*number, got 'a'"),
+        ({"jitter": None}, "jitter .*number, got None"),
     ],
 )
-def test_arguments_of_a_wrong_type_are_named(arguments, message, as_a_user):
+def test_values_of_a_wrong_type_are_errors(arguments, message, as_a_user):
     with pytest.raises(TypeError, match=message):
         TIGraNetClassifier(**({"architecture": TINY} | arguments)).fit(np.ones((6, 4)), np.arange(6) % 2)
 
 
-def test_numbers_of_numpy_are_numbers(as_a_user):
-    chosen = {
+def test_numbers_of_numpy_are_accepted(as_a_user):
+    parameters = {
         "epochs": np.int64(1),
         "batch_size": np.int32(3),
         "learning_rate": np.float32(0.01),
         "jitter": np.int64(0),
+        "balanced": np.bool_(True),
     }
-    TIGraNetClassifier(TINY, **chosen).fit(np.random.default_rng(0).random((6, 4)), np.arange(6) % 2)
+    TIGraNetClassifier(TINY, **parameters).fit(np.random.default_rng(0).random((6, 4)), np.arange(6) % 2)
 
 
-def test_the_features_name_wrong_arguments_too(as_a_user):
-    with pytest.raises(TypeError, match=r"architecture is a preset, .*, got None"):
+def test_the_features_check_their_parameters_too(as_a_user):
+    with pytest.raises(TypeError, match=r"architecture .*, got None"):
         InvariantFeatures(None).fit(np.ones((6, 4)))
-    with pytest.raises(ValueError, match="channels come last"):
+    with pytest.raises(ValueError, match=r"X\.transpose\(0, 2, 3, 1\)"):
         InvariantFeatures(TINY).fit(np.ones((6, 3, 12, 12)))
 
 
+RECIPE_VALUES = {
+    "epochs": 2,
+    "batch_size": 7,
+    "learning_rate": 0.004,
+    "schedule": "cosine",
+    "jitter": 0.25,
+    "zoom": 0.1,
+    "stretch": 0.11,
+    "warp": 0.02,
+    "tone": 0.3,
+    "smoothing": 0.06,
+    "balanced": True,
+    "keep": "best",
+    "patience": 3,
+}
+
+
+@pytest.fixture
+def recipes(monkeypatch):
+    """The arguments of each training, which is not run: training images, validation images and recipe."""
+    calls = []
+    monkeypatch.setattr("tigranet.estimator.fit", lambda net, *arguments: calls.append(arguments[:3]))
+    return calls
+
+
+def test_every_training_parameter_of_the_table_reaches_the_recipe(recipes):
+    assert set(RECIPE_VALUES) == set(RECIPE_PARAMETERS)
+    images, labels = np.random.default_rng(0).random((40, 6, 6)), np.arange(40) % 2
+    TIGraNetClassifier(TINY, **RECIPE_VALUES).fit(images, labels)
+    ((_, _, recipe),) = recipes
+    assert {name: getattr(recipe, name) for name in RECIPE_PARAMETERS} == RECIPE_VALUES
+    assert set(RECIPE_PARAMETERS) < set(TIGraNetClassifier().get_params())
+
+
+@pytest.mark.parametrize("architecture", [TINY, "MC[2,2]-OP[2]-S[1]"])
+def test_without_parameters_the_recipe_is_that_of_the_network(recipes, architecture):
+    images, labels = np.random.default_rng(0).random((40, 6, 6)), np.arange(40) % 2
+    TIGraNetClassifier(architecture, random_state=0).fit(images, labels)
+    ((train, validation, recipe),) = recipes
+    assert recipe == Recipe.for_network(TIGraNet(architecture, 2), 40, seed=recipe.seed)
+    assert (len(train.labels), validation) == (40, None)
+
+
+@pytest.mark.parametrize("parameters", [{"keep": "best"}, {"patience": 2}])
+def test_validation_images_are_held_out_of_every_class(recipes, parameters):
+    images, labels = np.random.default_rng(0).random((80, 6, 6)).astype(np.float32), np.repeat([0, 1], [60, 20])
+    weights = np.linspace(0.5, 1, 80).astype(np.float32)
+    for seed in (0, 0, 1):
+        classifier = TIGraNetClassifier(TINY, validation_fraction=0.25, random_state=seed, **parameters)
+        classifier.fit(images, labels, sample_weight=weights)
+    train, validation, recipe = recipes[0]
+    assert torch.bincount(train.labels).tolist() == [45, 15]
+    assert torch.bincount(validation.labels).tolist() == [15, 5]
+    assert recipe.epochs == Recipe.for_images(60).epochs
+    pixels = torch.cat([train.images, validation.images]).flatten(1)
+    order = [int((torch.from_numpy(images).flatten(1) == row).all(1).nonzero()) for row in pixels]
+    assert sorted(order) == list(range(80))
+    assert torch.cat([train.weights, validation.weights]).tolist() == weights[order].tolist()
+    assert torch.equal(recipes[1][1].images, validation.images)
+    assert not torch.equal(recipes[2][1].images, validation.images)
+
+
+@pytest.mark.parametrize("parameters", [{"keep": "best"}, {"patience": 2, "schedule": "cosine"}, {"balanced": True}])
+def test_it_learns_with_other_training_parameters(digits, parameters):
+    images, names = digits
+    classifier = TIGraNetClassifier("SC[3,3]-DP[40]-S[6]-FC[20]", epochs=20, random_state=0, **parameters)
+    assert classifier.fit(images[:300], names[:300]).score(images[300:], names[300:]) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"validation_fraction": 1.5}, ValueError, r"validation_fraction .*\(0, 1\), got 1.5"),
+        ({"validation_fraction": "0.1"}, TypeError, "validation_fraction .*'0.1'"),
+        ({"validation_fraction": 0.01}, ValueError, r"0\.01 of 6 images of 2 classes.* keep='last'"),
+        ({"keep": "first"}, ValueError, "keep .*'last' or 'best', got 'first'"),
+    ],
+)
+def test_invalid_parameters_of_the_validation_are_errors(parameters, error, message, as_a_user):
+    with pytest.raises(error, match=message):
+        TIGraNetClassifier(TINY, **({"keep": "best"} | parameters)).fit(np.ones((6, 4)), np.arange(6) % 2)
+
+
 @pytest.mark.parametrize(("label", "printed"), [(0, "0"), ("zero", "'zero'"), (1.0, "1.0")])
-def test_one_class_is_printed_as_it_is_written(label, printed):
+def test_a_single_class_is_an_error_that_names_it(label, printed):
     with pytest.raises(ValueError, match=f"got one class: {printed}$"):
         TIGraNetClassifier(TINY).fit(np.ones((6, 4)), np.array([label] * 6))
 
 
-def test_rows_of_another_length_are_refused(fitted):
+def test_rows_of_another_length_are_errors(fitted):
     with pytest.raises(
         ValueError, match=r"X has 81 features, but TIGraNetClassifier is expecting 64 .* shape \(8, 8\)"
     ):
         fitted.predict(np.ones((2, 81)))
 
 
-def test_another_number_of_channels_is_refused(fitted):
+def test_another_number_of_channels_is_an_error(fitted):
     with pytest.raises(ValueError, match=r"shape \(8, 8\), channels: 1; got X of shape \(2, 8, 8, 3\), channels: 3"):
         fitted.predict(np.ones((2, 8, 8, 3)))
-    with pytest.raises(ValueError, match="channels come last"):
+    with pytest.raises(ValueError, match=r"X\.transpose\(0, 2, 3, 1\)"):
         fitted.predict(np.ones((2, 1, 8, 8)))
-    of_colours = InvariantFeatures(TINY).fit(np.ones((2, 6, 6, 3)))
+    colour_features = InvariantFeatures(TINY).fit(np.ones((2, 6, 6, 3)))
     with pytest.raises(ValueError, match=r"channels: 3; got X of shape \(2, 6, 6\), channels: 1"):
-        of_colours.transform(np.ones((2, 6, 6)))
+        colour_features.transform(np.ones((2, 6, 6)))
 
 
 @pytest.mark.parametrize(
     ("arguments", "labels"),
     [({"epochs": 0}, "abc"), ({"architecture": None}, "abc"), ({"boundary": "none"}, "abc"), ({}, "a")],
 )
-def test_a_fit_that_fails_leaves_the_classifier_as_it_was(arguments, labels, digits, as_a_user):
+def test_a_fit_that_fails_does_not_change_the_classifier(arguments, labels, digits, as_a_user):
     images, names = digits
     classifier = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(images[:30], names[:30])
-    wanted, before = classifier.predict_proba(images), {**vars(classifier), **arguments}
-    whole = (images[:30, :4, :4] * 16).astype(int)
+    expected, before = classifier.predict_proba(images), {**vars(classifier), **arguments}
+    integers = (images[:30, :4, :4] * 16).astype(int)
     with pytest.raises((ValueError, TypeError)):
-        classifier.set_params(**arguments).fit(whole, np.resize(list(labels), 30))
+        classifier.set_params(**arguments).fit(integers, np.resize(list(labels), 30))
     assert vars(classifier) == before
-    np.testing.assert_array_equal(classifier.predict_proba(images.reshape(-1, 64)), wanted)
+    np.testing.assert_array_equal(classifier.predict_proba(images.reshape(-1, 64)), expected)
 
 
-def test_a_first_fit_that_fails_leaves_nothing_fitted(as_a_user):
+def test_a_first_fit_that_fails_leaves_the_estimator_unfitted(as_a_user):
     features = InvariantFeatures(TINY, boundary="none")
-    with pytest.raises(ValueError, match="boundary is 'free' or 'torus'"):
+    with pytest.raises(ValueError, match=r"'free' or 'torus'.*'none'"):
         features.fit(np.ones((6, 4)))
     with pytest.raises(NotFittedError):
         features.transform(np.ones((6, 4)))
 
 
-def test_the_package_names_them():
+def test_the_package_exports_the_estimators():
     assert tigranet.TIGraNetClassifier is TIGraNetClassifier
-    with pytest.raises(AttributeError, match="module 'tigranet' has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=r"'tigranet' .*'nothing'"):
         _ = tigranet.nothing

@@ -1,4 +1,4 @@
-"""What several training processes must agree on."""
+"""Computations over the whole batch when several processes train together and each has a part of it."""
 
 import torch
 import torch.distributed as dist
@@ -8,32 +8,51 @@ from torch import Tensor
 
 
 def alone() -> bool:
-    """Whether one process trains by itself."""
+    """Whether this process trains by itself.
+
+    Returns:
+        True without a process group, and in a process group of one process.
+    """
     return not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1
 
 
 def gathered(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]:
-    """The rows of all processes, in the order of the processes, with gradients; ``x`` itself where there is but one.
+    """Concatenate the rows of all processes, with gradients.
 
-    Each process may have another number of rows, or none.
+    Args:
+        x: The rows of this process. Each process may have a different number of rows, or none.
+
+    Returns:
+        The rows of all processes, in the order of their ranks. With a single process, this is ``x`` itself.
     """
     if alone():
         return x
-    import torch.distributed.nn.functional as with_gradients  # slow to load
+    import torch.distributed.nn.functional as differentiable  # This import is slow.
 
     counts = [torch.zeros(1, dtype=torch.int64, device=x.device) for _ in range(dist.get_world_size())]
     dist.all_gather(counts, torch.tensor([len(x)], device=x.device))
     rows = [int(count) for count in counts]
-    parts = with_gradients.all_gather(F.pad(x, (0, 0, 0, max(rows) - len(x))))
+    parts = differentiable.all_gather(F.pad(x, (0, 0, 0, max(rows) - len(x))))
     return torch.cat([part[:count] for part, count in zip(parts, rows, strict=True)])
 
 
 def moments(
     x: Float[Tensor, "part columns *nodes"],
 ) -> tuple[Float[Tensor, " columns"], Float[Tensor, " columns"], int]:
-    """Variance (with 1/n) and mean of each column over the rows of all processes and their nodes; and n.
+    r"""Compute the variance and the mean of each column over the rows and nodes of all processes, with gradients.
 
-    Where there are several processes each sends its own two moments, not its rows.
+    Process p sends its count :math:`n_p`, its mean :math:`\mu_p` and its variance :math:`\sigma_p^2`, not its rows.
+    With :math:`n = \sum_p n_p`, the moments of all rows are
+
+    .. math::
+        \mu = \sum_p \frac{n_p}{n} \mu_p, \qquad
+        \sigma^2 = \sum_p \frac{n_p}{n} \left(\sigma_p^2 + (\mu_p - \mu)^2\right).
+
+    Args:
+        x: The rows of this process.
+
+    Returns:
+        The variance (divided by n), the mean, and the number n of values of each column.
     """
     axes = [0, *range(2, x.ndim)]
     count = x.numel() // x.shape[1]
@@ -43,7 +62,7 @@ def moments(
     variance = (x - mean.unflatten(0, (1, -1, *[1] * (x.ndim - 2)))).square().sum(axes) / max(count, 1)
     parts = gathered(torch.stack((torch.full_like(mean, count), mean, variance)).flatten()[None])
     counts, means, variances = parts.unflatten(1, (3, -1)).unbind(1)
-    share = counts / counts.sum(0)
-    mean = (share * means).sum(0)
-    variance = (share * (variances + (means - mean).square())).sum(0)
+    fractions = counts / counts.sum(0)
+    mean = (fractions * means).sum(0)
+    variance = (fractions * (variances + (means - mean).square())).sum(0)
     return variance, mean, int(counts[:, 0].sum())

@@ -1,8 +1,8 @@
-"""TIGraNet as scikit-learn knows estimators: fit, predict, predict_proba, transform."""
+"""scikit-learn estimators: a TIGraNet classifier, and invariant features for other classifiers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isqrt, prod
+from math import prod
 from numbers import Integral, Real
 from typing import Any
 
@@ -10,33 +10,33 @@ import numpy as np
 import torch
 from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from torch import Tensor
 
 from tigranet.architecture import Architecture
+from tigranet.choices import Boundary, Keep, Schedule
 from tigranet.data.dataset import LabelledImages
-from tigranet.data.value_range import WIDE, full_scale
-from tigranet.graphs.grid import Boundary
+from tigranet.data.image_arrays import ImageFormat
+from tigranet.evaluation.batched_inference import apply_in_batches
 from tigranet.model import TIGraNet
+from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe, fit
+from tigranet.training.process_state import seeded
+from tigranet.training.recipe_arguments import recipe_fields
 
-BATCH = 256
-MOST_CHANNELS = 4
-"""Red, green, blue and alpha: with more behind and 1, 3 or 4 in front, channels are taken to come first."""
+BATCH_SIZE = 256
+"""Batch size of predictions and features."""
 
 
-class _ReadsImages(BaseEstimator):
-    """Turns what scikit-learn passes around into images for a network.
+class _ImageEstimator(BaseEstimator):
+    """An estimator whose ``X`` is an array of images.
 
-    ``X`` is (n, H, W), (n, H, W, C) or (n, features): the pixels of ``image_shape``, if that is given, else of a square
-    image where their number is a square, else of a row. A network reads images of any height and width, so those of
-    (n, H, W) and (n, H, W, C) need not be as in ``fit``; their channels are.
-
-    Whole numbers are divided so that images are in [0, 1]: those of 8 and 16 bits by the largest of their type. Wider
-    ones ``fit`` divides by 1, 255 or 65535, the first that is not below the largest of them; after ``fit`` they are
-    divided by what it divided by. Floating-point numbers are taken as they are.
+    ``X`` is (n, H, W), (n, H, W, C) or (n, features). The network works with images of any height and width, so images
+    (n, H, W) and (n, H, W, C) may have another size after ``fit``, but not another number of channels. See
+    :func:`tigranet.data.image_arrays.white_value` for how integers are brought to [0, 1]; after ``fit``, integers of 32
+    and 64 bits are divided by the value that ``fit`` divided by.
     """
 
     architecture: str | Architecture
@@ -44,88 +44,56 @@ class _ReadsImages(BaseEstimator):
     image_shape_: tuple[int, ...]
     n_features_in_: int
     scale_: int | None
-    """What ``fit`` divided by; None if it saw floating-point numbers beyond [0, 1]: then wide ones are as they are."""
 
     def _images(self, X: Any, *, reset: bool, y: Any = "no_validation") -> Any:
-        checked = validate_data(self, X, y, reset=reset, allow_nd=True, ensure_2d=False, dtype="numeric")
-        pixels, labels = checked if isinstance(checked, tuple) else (checked, None)
+        """Return ``X`` as a tensor of images, with the labels if ``y`` is passed; ``reset`` is True in ``fit`` only."""
+        validated = validate_data(self, X, y, reset=reset, allow_nd=True, ensure_2d=False, dtype="numeric")
+        pixels, labels = validated if isinstance(validated, tuple) else (validated, None)
         if pixels.ndim not in (2, 3, 4):
-            wanted = "X is (n, H, W), (n, H, W, C) or (n, features)"
-            raise ValueError(f"{wanted}, got shape {pixels.shape}. Reshape your data.")
+            raise ValueError(
+                f"expected X of shape (n, H, W), (n, H, W, C) or (n, features), got shape {pixels.shape}. "
+                "Reshape your data."
+            )
         if (count := prod(pixels.shape[1:])) < 2 and (reset or pixels.ndim > 2):
-            raise ValueError(f"an image has at least 2 pixels, got X with n_features={count}")
+            raise ValueError(f"expected images of at least 2 pixels, got X with n_features={count}")
         if reset:
-            shape = self._first_shape(pixels)
-            self.image_shape_, self.n_features_in_, self.scale_ = shape, count, _scale_of(pixels)
-        else:
-            shape = self._next_shape(pixels)
-        scale = np.float32(self._scale(pixels) or 1)
-        images = torch.from_numpy(np.asarray(pixels, dtype=np.float32).reshape(len(pixels), *shape) / scale)
-        images = images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2).contiguous()
+            image_format = ImageFormat.of(pixels, self.image_shape)
+            self.image_shape_, self.scale_, self.n_features_in_ = image_format.shape, image_format.white, count
+        images = ImageFormat(self.image_shape_, self.scale_).to_tensor(pixels, type(self).__name__)
         return (images, labels) if labels is not None else images
 
-    def _first_shape(self, pixels: np.ndarray) -> tuple[int, ...]:
-        """The shape of the images to fit on."""
-        if pixels.ndim > 2:
-            _check_channels_come_last(pixels.shape[1:], "X")
-            return pixels.shape[1:]
-        count = pixels.shape[1]
-        if self.image_shape is not None:
-            shape = tuple(self.image_shape)
-            if prod(shape) != count:
-                raise ValueError(f"image_shape {shape} has {prod(shape)} pixels, X has n_features={count}")
-            _check_channels_come_last(shape, f"X.reshape{(-1, *shape)}")
-            return shape
-        side = isqrt(count)
-        return (side, side) if side * side == count and side > 1 else (1, count)
-
-    def _next_shape(self, pixels: np.ndarray) -> tuple[int, ...]:
-        """The shape of images after ``fit``: their own, where they have one, with as many channels as before."""
-        name, fitted = type(self).__name__, self.image_shape_
-        if pixels.ndim == 2:
-            if (count := pixels.shape[1]) != self.n_features_in_:
-                wanted = f"{name} is expecting {self.n_features_in_} features as input"
-                raise ValueError(f"X has {count} features, but {wanted}: images of shape {fitted}")
-            return fitted
-        shape = pixels.shape[1:]
-        channels, wanted_channels = (sides[2] if len(sides) == 3 else 1 for sides in (shape, fitted))
-        if channels != wanted_channels:
-            _check_channels_come_last(shape, "X")
-            wanted = f"{name} is fitted on images of shape {fitted}, channels: {wanted_channels}"
-            raise ValueError(f"{wanted}; got X of shape {pixels.shape}, channels: {channels}")
-        return shape
-
-    def _scale(self, pixels: np.ndarray) -> int | None:
-        if not _is_wide(pixels):
-            return _scale_of(pixels)
-        if self.scale_ is not None and (largest := _largest(pixels)) > self.scale_:
-            fitted = f"{type(self).__name__} is fitted on images in [0, {self.scale_}]"
-            raise ValueError(f"{fitted}, got whole numbers up to {largest}: divide X as those were")
-        return self.scale_
-
     def _check_parameters(self) -> None:
-        """Whether parameters are of the type they should be; their values are looked at where they are used."""
+        """Check the types of the parameters. Their values are checked where they are used."""
         if not isinstance(self.architecture, str | Architecture):
-            wanted = "architecture is a preset, such as 'paper-small', or layers, such as 'SC[3,3]-DP[300]-S[10]'"
-            raise TypeError(f"{wanted}, got {self.architecture!r}")
+            raise TypeError(
+                "architecture must be a preset, such as 'paper-small', or layers, such as 'SC[3,3]-DP[300]-S[10]', "
+                f"got {self.architecture!r}"
+            )
         shape = self.image_shape
         if shape is not None and not (
             isinstance(shape, tuple | list)
             and len(shape) in (2, 3)
             and all(isinstance(side, Integral) and side > 0 for side in shape)
         ):
-            wanted = "image_shape is (height, width) or (height, width, channels) in whole numbers, or None"
-            raise ValueError(f"{wanted}, got {shape!r}")
+            raise ValueError(
+                "image_shape must be (height, width) or (height, width, channels) in positive integers, or None, "
+                f"got {shape!r}"
+            )
+
+    def _features(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        images = self._images(X, reset=False)
+        return apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features).numpy()
 
     @contextmanager
-    def _kept_on_failure(self) -> Iterator[None]:
-        """If what is done here fails, the estimator is as before."""
-        before = dict(self.__dict__)
+    def _restore_on_error(self) -> Iterator[None]:
+        """Restore all attributes if the block raises an error."""
+        attributes = dict(self.__dict__)
         try:
             yield
         except BaseException:
             self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__.update(attributes)
             raise
 
     def __sklearn_tags__(self) -> Any:
@@ -134,67 +102,57 @@ class _ReadsImages(BaseEstimator):
         return tags
 
 
-def _is_wide(pixels: np.ndarray) -> bool:
-    """Whether these are whole numbers of 32 or 64 bits: NumPy's own, and those of lists."""
-    return pixels.dtype.kind in "iu" and pixels.dtype.itemsize >= 4
+class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ImageEstimator):
+    """A TIGraNet classifier for arrays of images. Trained on upright images, it classifies them at any angle.
 
-
-def _largest(pixels: np.ndarray) -> int:
-    """The largest of whole numbers; below zero, -1 counts as 0 and -128 as 127, as in the types that hold them."""
-    return max(int(pixels.max()), ~int(pixels.min()))
-
-
-def _scale_of(pixels: np.ndarray) -> int | None:
-    """What puts pixels in [0, 1], if whole; None where they are floating point and not in it.
-
-    >>> _scale_of(np.uint8([3])), _scale_of(np.int64([0, 1])), _scale_of(np.int64([0, 3])), _scale_of(np.array([0.5]))
-    (255, 1, 255, 1)
-    """
-    if pixels.dtype.kind in "iu":
-        largest = _largest(pixels)
-        if _is_wide(pixels) and largest > WIDE[-1]:
-            raise ValueError(f"whole numbers are of at most 16 bits, got {largest} in X: divide X to [0, 1]")
-        return full_scale(pixels.dtype, 0, largest)
-    return 1 if pixels.min() >= 0 and pixels.max() <= 1 else None
-
-
-def _check_channels_come_last(shape: tuple[int, ...], array: str) -> None:
-    if len(shape) == 3 and shape[2] > MOST_CHANNELS and shape[0] in (1, 3, 4):
-        first, last = f"{shape[0]}x{shape[1]} images of {shape[2]} channels", f"{array}.transpose(0, 2, 3, 1)"
-        raise ValueError(f"channels come last: {last}; got images of shape {shape}, which would be {first}")
-
-
-def _statistics(net: TIGraNet, images: Tensor) -> np.ndarray:
-    with torch.inference_mode():
-        return torch.cat([net.features(batch) for batch in images.split(BATCH)]).numpy()
-
-
-class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
-    """A TIGraNet classifier for arrays of images: trained as they are, it answers at any angle.
+    Images are (n, H, W), (n, H, W, C) with channels last, or (n, features), and may have another height and width after
+    ``fit``. Integers of 8 and 16 bits are divided by the largest value of their type. Wider integers, which also come
+    from lists, are divided by 1, 255 or 65535, whichever first covers the largest value of ``fit``; if ``fit`` received
+    narrow integers, by the same value as those. Larger values are an error after ``fit``. Floating-point numbers are
+    used unchanged.
 
     Args:
-        architecture: a preset, of which ``paper-small`` and ``paper`` are the paper's, or its notation.
-        boundary: ``free``, or ``torus`` for exact shifts.
-        image_shape: (H, W) or (H, W, C), where X is (n, features) and not of square images.
-        epochs, batch_size, learning_rate: by default chosen by the number of images, see :class:`Recipe`.
-        jitter: the sub-pixel shift of training images.
-        random_state: the same gives the same classifier.
-        verbose: whether to draw a progress bar.
+        architecture: A preset, such as ``paper-small`` and ``paper``, which are those of the paper, or layers in the
+            paper's notation.
+        boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
+        image_shape: (H, W) or (H, W, C), where ``X`` is (n, features) and images are not square.
+        epochs: Number of passes over the training images. None selects it for the number of images and the network, as
+            for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.
+        batch_size: Batch size.
+        learning_rate: Highest learning rate.
+        schedule: Learning-rate schedule: ``one-cycle``, up and down again, or ``cosine``, down along a cosine.
+        jitter: Maximum random shift of each training image along each axis, in pixels.
+        zoom: Maximum random change of the scale of each training image, as a fraction of the image size.
+        stretch: Maximum random stretch along a random axis, as a fraction of the image size.
+        warp: Strength of a random smooth deformation, as a fraction of the image size.
+        tone: Strength of a random change of brightness and contrast.
+        smoothing: Label smoothing: the fraction of each label that is spread over all classes.
+        balanced: Whether all classes have the same weight in the loss, regardless of their number of images.
+        keep: Which weights to keep: those of the ``last`` step, or the ``best``, of the lowest validation loss.
+        patience: Stop early when the validation loss has not fallen for this many epochs, and keep the best weights.
+            None trains for all epochs.
+        validation_fraction: Fraction of the images that ``fit`` holds out for validation, with the same fraction of
+            each class, if ``keep`` is ``best`` or ``patience`` is set. Otherwise all images are used for training.
+        random_state: Seed or generator of the weights, the held-out images and the training. An integer gives the same
+            classifier every time.
+        verbose: Whether to draw a progress bar.
 
-    Images (n, H, W) or (n, H, W, C), channels last, may be of another height and width after ``fit``. Whole numbers of
-    8 and 16 bits are divided by the largest of their type; wider ones, as in lists, by 1, 255 or 65535, the first that
-    is not below the largest that ``fit`` saw, or by what it divided narrow ones by, and larger ones are refused;
-    floating-point numbers are taken as they are.
+    Attributes:
+        classes_: The labels, sorted.
+        model_: The trained :class:`TIGraNet`.
+        image_shape_: Shape of the images of ``fit``.
+        n_features_in_: Number of values of each image.
+        scale_: What integers of 32 and 64 bits are divided by, or None to leave them unchanged, if ``fit`` received
+            floating-point numbers outside [0, 1].
 
-    Attributes: ``classes_``, ``model_`` (the trained :class:`TIGraNet`), ``image_shape_``, ``n_features_in_`` and
-    ``scale_`` (what whole numbers of 32 and 64 bits are divided by, or None for nothing, after floating-point numbers
-    beyond [0, 1]). A ``fit`` that fails leaves them as they were.
+    A ``fit`` that raises an error leaves the estimator as it was.
 
-    >>> from sklearn.datasets import load_digits
-    >>> X, y = load_digits(n_class=2, return_X_y=True)
-    >>> classifier = TIGraNetClassifier("SC[3,3]-DP[40]-S[6]-FC[20]", epochs=10, random_state=0).fit(X / 16, y)
-    >>> bool(classifier.score(X / 16, y) > 0.9)
-    True
+    Example:
+        >>> from sklearn.datasets import load_digits
+        >>> X, y = load_digits(n_class=2, return_X_y=True)
+        >>> classifier = TIGraNetClassifier("SC[3,3]-DP[40]-S[6]-FC[20]", epochs=10, random_state=0).fit(X / 16, y)
+        >>> bool(classifier.score(X / 16, y) > 0.9)
+        True
     """
 
     def __init__(
@@ -206,7 +164,17 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        schedule: Schedule = "one-cycle",
         jitter: float = 0.5,
+        zoom: float | None = None,
+        stretch: float | None = None,
+        warp: float | None = None,
+        tone: float | None = None,
+        smoothing: float | None = None,
+        balanced: bool = False,
+        keep: Keep = "last",
+        patience: int | None = None,
+        validation_fraction: float = 0.15,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -216,86 +184,146 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ReadsImages):
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.jitter = jitter
+        self.zoom = zoom
+        self.stretch = stretch
+        self.warp = warp
+        self.tone = tone
+        self.smoothing = smoothing
+        self.balanced = balanced
+        self.keep = keep
+        self.patience = patience
+        self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TIGraNetClassifier":
-        """Train on images ``X`` with labels ``y``; an image of weight 2 counts as much as two."""
-        with self._kept_on_failure():
+        """Train on images.
+
+        Args:
+            X: The images.
+            y: Their labels, of at least 2 classes.
+            sample_weight: Weight of each image in the loss. An image of weight 2 counts like two images.
+
+        Returns:
+            This estimator.
+
+        Raises:
+            ValueError: If the images, the labels or the values of parameters are not valid.
+            TypeError: If a parameter has a wrong type.
+        """
+        with self._restore_on_error():
             self._check_parameters()
+            fields = recipe_fields({name: getattr(self, name) for name in RECIPE_PARAMETERS})
             images, y = self._images(X, reset=True, y=y)
             check_classification_targets(y)
             self.classes_, labels = np.unique(y, return_inverse=True)
             if len(self.classes_) < 2:
-                raise ValueError(f"a classifier needs at least 2 classes, got one class: {self.classes_.tolist()[0]!r}")
+                raise ValueError(f"expected at least 2 classes, got one class: {self.classes_.tolist()[0]!r}")
             weights = None
             if sample_weight is not None:
                 weights = torch.from_numpy(
                     _check_sample_weight(sample_weight, images.numpy(), dtype=np.float32, ensure_non_negative=True)
                 )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            given = {name: getattr(self, name) for name in ("epochs", "batch_size", "learning_rate", "jitter")}
-            chosen = {  # searches draw NumPy's numbers, and training takes Python's
-                name: int(value) if isinstance(value, Integral) else float(value)
-                for name, value in given.items()
-                if value is not None
-            }
-            with torch.random.fork_rng():
-                torch.manual_seed(seed)
+            with seeded(seed):
                 net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
-            recipe = Recipe.for_network(net, len(images), **chosen, seed=seed)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
-            fit(net, data, None, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
+            train, validation = self._split(data, seed)
+            recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
+            fit(net, train, validation, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
         return self
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, kind, wanted in (
-            ("epochs", Integral, "a whole number or None"),
-            ("batch_size", Integral, "a whole number or None"),
-            ("learning_rate", Real, "a number or None"),
-            ("jitter", Real, "a number"),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, kind) and (value is not None or name == "jitter"):
-                raise TypeError(f"{name} is {wanted}, got {value!r}")
+    def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
+        """Hold out images for validation if ``keep`` or ``patience`` needs them."""
+        if self.keep != "best" and self.patience is None:
+            return data, None
+        if not isinstance(self.validation_fraction, Real):
+            raise TypeError(f"validation_fraction must be a number, got {self.validation_fraction!r}")
+        if not 0 < self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be in (0, 1), got {self.validation_fraction}")
+        try:
+            train, validation = train_test_split(
+                np.arange(len(data.labels)),
+                test_size=float(self.validation_fraction),
+                random_state=seed,
+                stratify=data.labels.numpy(),
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"cannot hold out {self.validation_fraction:g} of {len(data.labels)} images of {len(self.classes_)} "
+                "classes for validation: use more images, another validation_fraction, or keep='last' without patience "
+                f"({error})"
+            ) from None
+        return data.take(torch.from_numpy(train)), data.take(torch.from_numpy(validation))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, in the order of ``classes_``."""
+        """Return the probability of each class.
+
+        Args:
+            X: The images.
+
+        Returns:
+            Probabilities (n, classes), in the order of ``classes_``.
+        """
         check_is_fitted(self)
-        images = self._images(X, reset=False)
-        with torch.inference_mode():
-            logits = torch.cat([self.model_(batch) for batch in images.split(BATCH)])
+        logits = apply_in_batches(self.model_, self._images(X, reset=False).split(BATCH_SIZE))
         return logits.double().softmax(1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each image."""
-        best = self.predict_proba(X).argmax(1)
-        return self.classes_[best]
+        """Return the most probable class of each image.
+
+        Args:
+            X: The images.
+
+        Returns:
+            Labels (n,).
+        """
+        most_probable = self.predict_proba(X).argmax(1)
+        return self.classes_[most_probable]
 
     def transform(self, X: Any) -> np.ndarray:
-        """The invariant statistics of each image, (n, statistics)."""
-        check_is_fitted(self)
-        return _statistics(self.model_, self._images(X, reset=False))
+        """Return the invariant features of each image, from the trained network.
+
+        Args:
+            X: The images.
+
+        Returns:
+            Features (n, features).
+        """
+        return self._features(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # the columns of a table are no image
-        tags.transformer_tags.preserves_dtype = []  # statistics are float32
+        tags.classifier_tags.poor_score = True  # scikit-learn's checks train on tables whose columns are not pixels.
+        tags.transformer_tags.preserves_dtype = []  # Features are float32.
         return tags
 
 
-class InvariantFeatures(TransformerMixin, _ReadsImages):
-    """The invariant statistics of the paper's starting filters, untrained, for a random forest or an SVM.
+class InvariantFeatures(TransformerMixin, _ImageEstimator):
+    """Invariant features of the paper's initial filters, without training, for a random forest or an SVM.
 
-    It reads images as :class:`TIGraNetClassifier` does.
+    Images are read as in :class:`TIGraNetClassifier`.
 
-    >>> from sklearn.datasets import load_digits
-    >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> InvariantFeatures().fit_transform(X / 16).shape
-    (537, 132)
+    Args:
+        architecture: A preset or layers in the paper's notation.
+        boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
+        image_shape: (H, W) or (H, W, C), where ``X`` is (n, features) and images are not square.
+        random_state: Seed or generator of the random weights that mix the maps.
+
+    Attributes:
+        model_: The untrained :class:`TIGraNet`.
+        image_shape_: Shape of the images of ``fit``.
+        n_features_in_: Number of values of each image.
+        scale_: What integers of 32 and 64 bits are divided by, or None to leave them unchanged.
+
+    Example:
+        >>> from sklearn.datasets import load_digits
+        >>> X, y = load_digits(n_class=3, return_X_y=True)
+        >>> InvariantFeatures().fit_transform(X / 16).shape
+        (537, 132)
     """
 
     def __init__(
@@ -312,21 +340,38 @@ class InvariantFeatures(TransformerMixin, _ReadsImages):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "InvariantFeatures":
-        """Look at the shape of the images, and draw how maps are mixed."""
-        with self._kept_on_failure():
+        """Remember the format of the images and draw the random weights.
+
+        Args:
+            X: The images.
+            y: Ignored.
+
+        Returns:
+            This estimator.
+
+        Raises:
+            ValueError: If the images or the values of parameters are not valid.
+            TypeError: If a parameter has a wrong type.
+        """
+        with self._restore_on_error():
             self._check_parameters()
             images = self._images(X, reset=True)
-            with torch.random.fork_rng():
-                torch.manual_seed(int(check_random_state(self.random_state).randint(2**31 - 1)))
+            with seeded(int(check_random_state(self.random_state).randint(2**31 - 1))):
                 self.model_ = TIGraNet(self.architecture, 1, images.shape[1], boundary=self.boundary).eval()
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The statistics of each image, (n, statistics)."""
-        check_is_fitted(self)
-        return _statistics(self.model_, self._images(X, reset=False))
+        """Return the invariant features of each image.
+
+        Args:
+            X: The images.
+
+        Returns:
+            Features (n, features).
+        """
+        return self._features(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # statistics are float32
+        tags.transformer_tags.preserves_dtype = []  # Features are float32.
         return tags

@@ -15,10 +15,10 @@ from huggingface_hub import ModelHubMixin, hf_hub_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 from torch import nn
 
+from tigranet.model_folder import CONFIG, WEIGHTS
+
 T = TypeVar("T", bound="Pretrained")
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
 CARD = """\
 ---
 {{ card_data }}

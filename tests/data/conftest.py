@@ -4,12 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tigranet.data.sources.mnist import Mnist
+from tigranet.data.sources.mnist import Mnist, checksum
 
 
 @pytest.fixture
 def small_mnist(monkeypatch) -> Mnist:
-    """Random digits, far fewer, that pass for MNIST."""
+    """80 random images whose checksum is accepted as that of MNIST."""
     rng = np.random.default_rng(0)
     mnist = Mnist(
         *(
@@ -21,21 +21,15 @@ def small_mnist(monkeypatch) -> Mnist:
             )
         )
     )
-    monkeypatch.setattr("tigranet.data.sources.mnist.SHA256", _checksum(mnist))
+    monkeypatch.setattr("tigranet.data.sources.mnist.SHA256", checksum(tuple(mnist)))
     return mnist
-
-
-def _checksum(mnist: Mnist) -> str:
-    from tigranet.data.sources.mnist import checksum
-
-    return checksum(tuple(mnist))
 
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder that TIGRANET_DATA names, with the real files."""
+    """The folder in TIGRANET_DATA, which must have the real files."""
     folder = Path(os.environ.get("TIGRANET_DATA", "nowhere"))
     for name in ("mnist.npz", "eth80.npz", "neu_steel64.npz"):
         if not (folder / name).is_file():
-            pytest.skip(f"needs {name} in the folder that TIGRANET_DATA names")
+            pytest.skip(f"needs {name} in the folder in TIGRANET_DATA")
     return folder

@@ -3,12 +3,19 @@ import torch
 from tigranet.data import ROTATED, LabelledImages
 
 
-def test_some_are_taken_with_their_labels():
-    data = LabelledImages(torch.rand(5, 1, 3, 3), torch.arange(5))
-    taken = data.take(torch.tensor([3, 0]))
-    assert taken.labels.tolist() == [3, 0]
-    assert torch.equal(taken.images[1], data.images[0])
+def test_selected_images_keep_their_labels_and_weights():
+    data = LabelledImages(torch.rand(5, 1, 3, 3), torch.arange(5), torch.arange(5.0))
+    selected = data.take(torch.tensor([3, 0]))
+    assert selected.labels.tolist() == [3, 0]
+    assert selected.weights.tolist() == [3, 0]
+    assert torch.equal(selected.images[1], data.images[0])
 
 
-def test_a_set_is_tested_rotated_unless_it_says_otherwise(mnist_012):
+def test_balanced_classes_have_equal_total_weight():
+    labels = torch.tensor([0, 0, 0, 2, 2, 5])
+    balanced = LabelledImages(torch.rand(6, 1, 3, 3), labels, torch.tensor([1.0, 2, 3, 4, 5, 6])).balanced()
+    torch.testing.assert_close(torch.bincount(labels, balanced.weights), torch.tensor([7.0, 0, 7, 0, 0, 7]))
+
+
+def test_test_images_are_rotated_by_default(mnist_012):
     assert mnist_012.test_motion == ROTATED

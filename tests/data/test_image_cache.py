@@ -12,28 +12,40 @@ from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 
 @pytest.fixture
 def files(tmp_path):
+    """Eight images and, in position 2, an empty file."""
     fill(tmp_path / "photos", {"a": 5, "b": 4})
     (tmp_path / "photos" / "a" / "002.png").write_bytes(b"")
     return list(image_files(tmp_path / "photos"))
 
 
-def test_what_is_read_back_is_what_was_decoded(files):
-    images, read, broken = decode_images(files, 10, color=False)
-    wanted = [image for _, image in read_letterboxed(files, 10, color=False)]
-    assert broken == [UnreadableFile(files[2], "the file is empty")]
-    assert read.tolist() == [0, 1, 3, 4, 5, 6, 7, 8]
-    assert torch.equal(images, torch.stack([image for image in wanted if not isinstance(image, UnreadableFile)]))
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache folder."""
+    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "decoded"
 
 
-def test_a_second_time_no_file_is_opened(files, monkeypatch):
+def fail_to_decode(*_):
+    pytest.fail("decoded again")
+
+
+def test_the_images_are_those_of_the_files(files):
+    images, positions, unreadable = decode_images(files, 10, color=False)
+    expected = [image for _, image in read_letterboxed(files, 10, color=False)]
+    assert unreadable == [UnreadableFile(files[2], "the file is empty")]
+    assert positions.tolist() == [0, 1, 3, 4, 5, 6, 7, 8]
+    assert torch.equal(images, torch.stack([image for image in expected if not isinstance(image, UnreadableFile)]))
+
+
+def test_the_second_time_no_file_is_decoded(files, monkeypatch):
     first, *_ = decode_images(files, 10, color=False)
-    monkeypatch.setattr(image_cache, "read_letterboxed", lambda *_: pytest.fail("image_cache again"))
-    images, read, broken = decode_images(files, 10, color=False)
+    monkeypatch.setattr(image_cache, "read_letterboxed", fail_to_decode)
+    images, positions, unreadable = decode_images(files, 10, color=False)
     assert torch.equal(images, first)
-    assert (len(read), len(broken)) == (8, 1)
+    assert (len(positions), len(unreadable)) == (8, 1)
 
 
-def test_a_changed_file_another_size_and_colour_are_decoded_anew(files):
+def test_a_changed_file_and_another_size_are_decoded_again(files):
     first, *_ = decode_images(files, 10, color=False)
     assert decode_images(files, 11, color=False)[0].shape[2:] == (11, 11)
     files[0].write_bytes(files[-1].read_bytes())
@@ -41,59 +53,59 @@ def test_a_changed_file_another_size_and_colour_are_decoded_anew(files):
     assert not torch.equal(decode_images(files, 10, color=False)[0], first)
 
 
-def test_what_was_read_otherwise_is_read_again(files, monkeypatch):
+@pytest.mark.parametrize("color", [False, True])
+def test_a_new_cache_format_and_another_colour_mode_are_decoded_again(files, monkeypatch, color):
     decode_images(files, 10, color=False)
-    monkeypatch.setattr(image_cache, "CACHE_FORMAT", image_cache.CACHE_FORMAT + 1)
-    monkeypatch.setattr(image_cache, "read_letterboxed", lambda *_: pytest.fail("image_cache again"))
-    with pytest.raises(pytest.fail.Exception, match="image_cache again"):
-        decode_images(files, 10, color=False)
+    if not color:
+        monkeypatch.setattr(image_cache, "CACHE_FORMAT", image_cache.CACHE_FORMAT + 1)
+    monkeypatch.setattr(image_cache, "read_letterboxed", fail_to_decode)
+    with pytest.raises(pytest.fail.Exception, match="decoded again"):
+        decode_images(files, 10, color=color)
 
 
-def test_whoever_changes_the_images_changes_a_copy(files):
+def test_changes_of_the_tensor_do_not_reach_the_cache(files):
     first, *_ = decode_images(files, 10, color=False)
-    kept = first.clone()
+    expected = first.clone()
     first.zero_()
-    assert torch.equal(decode_images(files, 10, color=False)[0], kept)
+    assert torch.equal(decode_images(files, 10, color=False)[0], expected)
 
 
-def test_no_half_of_it_is_left_behind(files, monkeypatch, tmp_path):
-    def failing(paths, *_):
+def test_an_interrupted_run_leaves_no_file(files, monkeypatch, cache):
+    def interrupted(paths, *_):
         yield paths[0], torch.zeros(1, 10, 10)
         raise KeyboardInterrupt
 
-    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(image_cache, "read_letterboxed", failing)
+    monkeypatch.setattr(image_cache, "read_letterboxed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         decode_images(files, 10, color=False)
-    assert list((tmp_path / "cache" / "decoded").iterdir()) == []
+    assert list(cache.iterdir()) == []
 
 
-def test_the_oldest_makes_room(files, monkeypatch, tmp_path):
-    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(image_cache, "LARGEST_CACHE", 10_000)
+def test_the_oldest_files_are_deleted_when_the_cache_is_full(files, monkeypatch, cache):
+    monkeypatch.setattr(image_cache, "MAX_CACHE_BYTES", 10_000)
     for size in (10, 11, 12, 13):
         decode_images(files, size, color=False)
-    kept = list((tmp_path / "cache" / "decoded").glob("*.f4"))
-    assert sum(file.stat().st_size for file in kept) <= 10_000
-    assert 8 * 13 * 13 * 4 in [file.stat().st_size for file in kept]
+    sizes = [file.stat().st_size for file in cache.glob("*.f4")]
+    assert sum(sizes) <= 10_000
+    assert 8 * 13 * 13 * 4 in sizes
+    assert len(list(cache.glob("*.json"))) == len(sizes)
 
 
-def test_what_a_killed_run_left_is_cleared_away_and_what_another_writes_is_not(files, monkeypatch, tmp_path):
-    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
+def test_old_partial_files_are_deleted_and_recent_ones_are_not(files, cache):
     decode_images(files, 10, color=False)
-    (target,) = (tmp_path / "cache" / "decoded").glob("*.f4")
-    left, written = (target.with_name(f".{target.name}.{number}") for number in (123, 456))
-    for file in (left, written):
-        file.write_bytes(b"half")
-    os.utime(left, (1, 1))
+    (complete,) = cache.glob("*.f4")
+    old, recent = (complete.with_name(f".{complete.name}.{number}") for number in (123, 456))
+    for file in (old, recent):
+        file.write_bytes(b"partial")
+    os.utime(old, (1, 1))
     decode_images(files, 11, color=False)
-    assert not left.exists()
-    assert written.exists()
-    assert target.exists()
+    assert not old.exists()
+    assert recent.exists()
+    assert complete.exists()
 
 
-def test_a_cache_that_cannot_be_written_names_the_cure(files, monkeypatch, tmp_path):
+def test_the_error_for_an_unwritable_cache_names_the_remedy(files, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OSError, match="set TIGRANET_CACHE to a folder that can be written"):
+    with pytest.raises(OSError, match=r"file/decoded'.*TIGRANET_CACHE"):
         decode_images(files, 10, color=False)

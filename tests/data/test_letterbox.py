@@ -3,10 +3,10 @@ import pytest
 
 from images import fill
 from tigranet.data.folder_index import image_files
-from tigranet.data.letterbox import UnreadableFile, letterbox, read_letterboxed, usual_size
+from tigranet.data.letterbox import UnreadableFile, default_file_size, default_size, letterbox, read_letterboxed
 
 
-def test_framing_keeps_the_shape_and_fills_with_the_border():
+def test_the_aspect_ratio_is_kept_and_the_rest_filled_with_the_border():
     image = np.full((20, 10, 1), 0.25, np.float32)
     image[5:15, 3:7] = 1
     square = letterbox(image, 40)
@@ -14,37 +14,49 @@ def test_framing_keeps_the_shape_and_fills_with_the_border():
     assert (square[:, :10] == 0.25).all()
     assert (square[:, 30:] == 0.25).all()
     bright = np.argwhere(square[..., 0] > 0.6)
-    assert np.ptp(bright, axis=0).tolist() == [19, 7]  # twice as large, no wider for it
-    turned = letterbox(np.rot90(image).copy(), 40)
-    np.testing.assert_allclose(turned, np.rot90(square), atol=1e-6)
+    assert np.ptp(bright, axis=0).tolist() == [19, 7]  # twice as large in both directions
+    rotated = letterbox(np.rot90(image).copy(), 40)
+    np.testing.assert_allclose(rotated, np.rot90(square), atol=1e-6)
 
 
-def test_files_are_read_a_few_at_a_time_and_in_order(tmp_path):
+def test_an_image_of_the_right_size_is_unchanged():
+    image = np.random.default_rng(0).random((9, 9, 2), dtype=np.float32)
+    assert letterbox(image, 9) is image
+
+
+def test_files_are_read_in_order_and_only_a_window_ahead(tmp_path):
     fill(tmp_path, {"a": 30})
-    asked = []
+    requested = []
 
     def paths():
         for path in image_files(tmp_path):
-            asked.append(path)
+            requested.append(path)
             yield path
 
     results = read_letterboxed(paths(), 12, color=False, window=4)
     first = next(results)
-    assert len(asked) == 4
+    assert len(requested) == 4
     names = [first[0].name, *(path.name for path, _ in results)]
     assert names == [f"{number:03d}.png" for number in range(30)]
 
 
-def test_a_broken_file_is_answered_with_the_reason(tmp_path):
+def test_an_unreadable_file_is_returned_with_the_reason(tmp_path):
     fill(tmp_path, {"a": 2})
     (tmp_path / "a" / "000.png").write_bytes(b"")
-    (first, broken), (_, image) = read_letterboxed(image_files(tmp_path), 8, False)
-    assert broken == UnreadableFile(first, "the file is empty")
+    (first, unreadable), (_, image) = read_letterboxed(image_files(tmp_path), 8, False)
+    assert unreadable == UnreadableFile(first, "the file is empty")
     assert image.shape == (1, 8, 8)
 
 
-@pytest.mark.parametrize(("shape", "wanted"), [((12, 12), 12), ((200, 100), 64), ((20, 30), 30)])
-def test_the_usual_size_is_the_median_longer_side_at_most_64(tmp_path, shape, wanted):
+@pytest.mark.parametrize(
+    ("sides", "expected"), [([], 64), ([1], 2), ([10, 20, 30], 20), ([10, 11], 10), ([100, 200], 64)]
+)
+def test_the_default_size_is_the_median_between_2_and_64(sides, expected):
+    assert default_size(sides) == expected
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((12, 12), 12), ((200, 100), 64), ((20, 30), 30)])
+def test_the_default_size_of_files_is_that_of_their_longer_sides(tmp_path, shape, expected):
     fill(tmp_path, {"a": 3, "b": 3}, size=shape)
     (tmp_path / "a" / "broken.png").write_bytes(b"no image")
-    assert usual_size(list(image_files(tmp_path))) == wanted
+    assert default_file_size(list(image_files(tmp_path))) == expected

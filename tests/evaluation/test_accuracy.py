@@ -4,10 +4,11 @@ from torch import nn
 
 from tigranet.data import ROTATED, Isometry, LabelledImages
 from tigranet.evaluation import Accuracy, accuracy, moved_accuracy, predict
+from tigranet.evaluation.accuracy import CPU_BATCH_SIZE
 
 
-class Brightest(nn.Module):
-    """Class 0 if the left half is brighter, else class 1."""
+class BrighterHalf(nn.Module):
+    """Class 0 if the left half is brighter, class 1 otherwise."""
 
     def forward(self, images):
         return torch.stack([images[..., : images.shape[-1] // 2].sum((1, 2, 3)), images.sum((1, 2, 3)) / 2], 1)
@@ -21,16 +22,16 @@ def left_bright(count=40, size=8):
 
 def test_accuracy_is_in_per_cent():
     data = left_bright()
-    assert accuracy(Brightest(), data) == 100
-    assert accuracy(Brightest(), data._replace(labels=torch.arange(40) % 2)) == 50
+    assert accuracy(BrighterHalf(), data) == 100
+    assert accuracy(BrighterHalf(), data._replace(labels=torch.arange(40) % 2)) == 50
 
 
-def test_prediction_does_not_depend_on_the_batches():
+def test_predictions_do_not_depend_on_the_batch_size():
     images = torch.rand(23, 1, 8, 8)
-    assert torch.equal(predict(Brightest(), images, batch_size=5), predict(Brightest(), images, batch_size=23))
+    assert torch.equal(predict(BrighterHalf(), images, batch_size=5), predict(BrighterHalf(), images, batch_size=23))
 
 
-def test_prediction_is_in_evaluation_mode_and_leaves_the_mode_as_it_was():
+def test_prediction_is_in_evaluation_mode_and_restores_the_mode():
     module = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64)).train()
     before = module[1].running_mean.clone()
     predict(module, torch.rand(5, 1, 8, 8))
@@ -38,32 +39,89 @@ def test_prediction_is_in_evaluation_mode_and_leaves_the_mode_as_it_was():
     assert module.training
 
 
-def test_a_module_that_sees_orientation_is_right_half_of_the_time_when_turned():
-    seen = moved_accuracy(Brightest(), left_bright(400), ROTATED)
-    assert seen.mean == pytest.approx(50, abs=5)
-    assert seen.std > 0
+def test_images_can_be_transformed_batch_by_batch():
+    data = left_bright()
+    assert accuracy(BrighterHalf(), data, lambda batch: batch.flip(-1)) == 0
+    flipped = predict(BrighterHalf(), data.images, batch_size=7, transform=lambda batch: batch.flip(-1))
+    assert flipped.tolist() == [1] * 40
 
 
-def test_a_small_set_is_drawn_ten_times_and_a_large_one_once():
-    assert moved_accuracy(Brightest(), left_bright(40), ROTATED).draws == 10
-    assert moved_accuracy(Brightest(), left_bright(400), ROTATED).draws == 3
-    assert moved_accuracy(Brightest(), left_bright(1000), ROTATED).draws == 1
-    assert moved_accuracy(Brightest(), left_bright(40), Isometry()).draws == 1
+def test_a_network_that_depends_on_orientation_is_right_half_of_the_time_on_rotated_images():
+    result = moved_accuracy(BrighterHalf(), left_bright(400), ROTATED)
+    assert result.mean == pytest.approx(50, abs=5)
+    assert result.std > 0
 
 
-def test_the_draws_are_those_of_the_seed():
+def test_a_small_set_is_moved_ten_times_and_a_large_one_once():
+    assert moved_accuracy(BrighterHalf(), left_bright(40), ROTATED).draws == 10
+    assert moved_accuracy(BrighterHalf(), left_bright(400), ROTATED).draws == 3
+    assert moved_accuracy(BrighterHalf(), left_bright(1000), ROTATED).draws == 1
+    assert moved_accuracy(BrighterHalf(), left_bright(40), Isometry()).draws == 1
+
+
+def test_the_seed_determines_the_movements():
     data = left_bright(500)
     generator = torch.Generator().manual_seed(7)
-    wanted = [accuracy(Brightest(), data._replace(images=ROTATED(data.images, generator))) for _ in range(2)]
-    seen = moved_accuracy(Brightest(), data, ROTATED, seed=7)
-    assert seen.mean == pytest.approx(sum(wanted) / 2)
-    assert seen == moved_accuracy(Brightest(), data, ROTATED, seed=7)
-    assert seen != moved_accuracy(Brightest(), data, ROTATED, seed=8)
+    expected = [accuracy(BrighterHalf(), data._replace(images=ROTATED(data.images, generator))) for _ in range(2)]
+    result = moved_accuracy(BrighterHalf(), data, ROTATED, seed=7)
+    assert result.mean == pytest.approx(sum(expected) / 2)
+    assert result == moved_accuracy(BrighterHalf(), data, ROTATED, seed=7)
+    assert result != moved_accuracy(BrighterHalf(), data, ROTATED, seed=8)
+
+
+class Recorder(BrighterHalf):
+    """Keeps a copy of each batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = []
+
+    def forward(self, images):
+        self.batches.append(images.clone())
+        return super().forward(images)
+
+
+MOVEMENTS = {
+    "rotated": Isometry(rotated=True),
+    "rotated with reflection": Isometry(rotated=True, padding="reflection"),
+    "shifted": Isometry(max_shift=3),
+    "both": Isometry(rotated=True, max_shift=2, padding="reflection"),
+    "shifted within the frame": Isometry(max_shift=5, keep_inside=True),
+    "both within the frame": Isometry(rotated=True, max_shift=5, keep_inside=True),
+}
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "nearest"])
+@pytest.mark.parametrize("movement", MOVEMENTS)
+def test_moving_batch_by_batch_gives_the_images_of_moving_all_at_once_bit_for_bit(movement, interpolation):
+    """The last batch has a single image."""
+    count, moved = 2 * CPU_BATCH_SIZE + 1, MOVEMENTS[movement]
+    images = torch.zeros(count, 2, 10, 12)
+    images[:, :, 3:8, 2:9] = torch.rand(count, 2, 5, 7)
+    data, module = LabelledImages(images, torch.arange(count) % 2), Recorder()
+    result = moved_accuracy(module, data, moved, seed=3, interpolation=interpolation)
+    generator = torch.Generator().manual_seed(3)
+    expected = [moved(images, generator, interpolation) for _ in range(2)]
+    assert [len(batch) for batch in module.batches] == [CPU_BATCH_SIZE, CPU_BATCH_SIZE, 1] * 2
+    assert torch.equal(torch.cat(module.batches), torch.cat(expected))
+    accuracies = [accuracy(BrighterHalf(), data._replace(images=each)) for each in expected]
+    assert result.mean == sum(accuracies) / 2
+    assert result.draws == 2
+
+
+def test_no_more_than_a_batch_is_moved_at_a_time(monkeypatch):
+    sizes = []
+    apply = Isometry.apply
+    monkeypatch.setattr(
+        Isometry, "apply", lambda self, images, *more: (sizes.append(len(images)), apply(self, images, *more))[1]
+    )
+    moved_accuracy(BrighterHalf(), left_bright(1000), ROTATED)
+    assert sizes == [256, 256, 256, 232]
 
 
 def test_shifts_are_measured_too():
-    assert moved_accuracy(Brightest(), left_bright(), Isometry(max_shift=1)).mean == 100
-    assert moved_accuracy(Brightest(), left_bright(), Isometry(max_shift=5)).mean < 100
+    assert moved_accuracy(BrighterHalf(), left_bright(), Isometry(max_shift=1)).mean == 100
+    assert moved_accuracy(BrighterHalf(), left_bright(), Isometry(max_shift=5)).mean < 100
 
 
 def test_a_trained_network_is_far_above_chance_at_every_angle(trained, mnist_012):

@@ -5,7 +5,7 @@ from PIL import Image
 
 from tigranet import TIGraNet
 from tigranet.data import UnreadableFile
-from tigranet.evaluation import Prediction, predict_files
+from tigranet.evaluation import Prediction, file_features, predict_files
 from tigranet.evaluation.file_predictions import feature_names
 
 
@@ -15,7 +15,7 @@ def net():
     return TIGraNet("SC[2,2]-S[2]", 2, class_names=["bolt", "nut"], image_size=10).eval()
 
 
-def files(folder, count, mode="L"):
+def write_images(folder, count, mode="L"):
     shape = (10, 10) if mode == "L" else (10, 10, 3)
     for number in range(count):
         pixels = np.random.default_rng(number).integers(0, 256, shape, dtype=np.uint8)
@@ -23,39 +23,50 @@ def files(folder, count, mode="L"):
     return sorted(folder.glob("*.png"))
 
 
-def test_each_file_has_the_networks_answer(net, tmp_path):
-    paths = files(tmp_path, 7)
-    images = torch.stack([torch.from_numpy(np.asarray(Image.open(path)).copy()) for path in paths]).unsqueeze(1) / 255
-    probabilities, labels = net(images).detach().softmax(1).max(1)
-    found = list(predict_files(net, paths, batch_size=3))
-    assert [answer.path for answer in found] == [str(path) for path in paths]
-    assert [answer.label for answer in found] == [("bolt", "nut")[label] for label in labels]
-    assert [answer.probability for answer in found] == pytest.approx(probabilities.tolist(), abs=1e-5)
+def read_images(paths):
+    return torch.stack([torch.from_numpy(np.asarray(Image.open(path)).copy()) for path in paths]).unsqueeze(1) / 255
 
 
-def test_turned_files_get_the_same_answer(net, tmp_path):
-    paths = files(tmp_path, 4)
+def test_each_file_has_the_prediction_of_the_network(net, tmp_path):
+    paths = write_images(tmp_path, 7)
+    probabilities, labels = net(read_images(paths)).detach().softmax(1).max(1)
+    predictions = list(predict_files(net, paths, batch_size=3))
+    assert [prediction.path for prediction in predictions] == [str(path) for path in paths]
+    assert [prediction.label for prediction in predictions] == [("bolt", "nut")[label] for label in labels]
+    assert [prediction.probability for prediction in predictions] == pytest.approx(probabilities.tolist(), abs=1e-5)
+
+
+def test_each_file_has_the_features_of_the_network(net, tmp_path):
+    paths = write_images(tmp_path, 5)
+    expected = net.features(read_images(paths)).detach()
+    results = list(file_features(net, paths, batch_size=2))
+    assert [path for path, _ in results] == paths
+    torch.testing.assert_close(torch.stack([features for _, features in results]), expected)
+
+
+def test_rotated_files_have_the_same_predictions(net, tmp_path):
+    paths = write_images(tmp_path, 4)
     before = list(predict_files(net, paths))
     for path in paths:
         Image.open(path).transpose(Image.Transpose.ROTATE_90).save(path)
-    for came, wanted in zip(predict_files(net, paths), before, strict=True):
-        assert came.label == wanted.label
-        assert came.probability == pytest.approx(wanted.probability, abs=1e-5)
+    for actual, expected in zip(predict_files(net, paths), before, strict=True):
+        assert actual.label == expected.label
+        assert actual.probability == pytest.approx(expected.probability, abs=1e-5)
 
 
-def test_a_doubtful_answer_is_unknown(net, tmp_path):
-    paths = files(tmp_path, 3)
-    assert {answer.label for answer in predict_files(net, paths, reject=1.0)} == {"unknown"}
-    with pytest.raises(ValueError, match=r"reject is a probability in \[0, 1\], got 2"):
+def test_a_prediction_of_low_probability_is_unknown(net, tmp_path):
+    paths = write_images(tmp_path, 3)
+    assert {prediction.label for prediction in predict_files(net, paths, reject=1.0)} == {"unknown"}
+    with pytest.raises(ValueError, match=r"reject .*\[0, 1\], got 2"):
         next(predict_files(net, paths, reject=2.0))
 
 
-def test_broken_files_do_not_stop_the_rest(net, tmp_path):
-    paths = files(tmp_path, 5)
+def test_unreadable_files_do_not_stop_the_rest(net, tmp_path):
+    paths = write_images(tmp_path, 5)
     paths[1].write_bytes(b"")
     paths[4].write_bytes(b"nothing")
-    found = list(predict_files(net, [*paths, tmp_path / "none.png"], batch_size=2))
-    assert [type(answer) for answer in found] == [
+    results = list(predict_files(net, [*paths, tmp_path / "none.png"], batch_size=2))
+    assert [type(result) for result in results] == [
         Prediction,
         UnreadableFile,
         Prediction,
@@ -65,23 +76,67 @@ def test_broken_files_do_not_stop_the_rest(net, tmp_path):
     ]
 
 
-def test_a_grey_image_for_a_colour_model_is_named(tmp_path):
+def test_a_grey_image_for_a_colour_model_is_reported(tmp_path):
     net = TIGraNet("SC[2,2]-S[2]", 2, in_maps=3, image_size=10).eval()
-    (found,) = predict_files(net, files(tmp_path, 1))
-    assert found.reason == "has 1 channels, the model reads 3"
-    (found,) = predict_files(net, files(tmp_path, 1, "RGB"))
-    assert found.label in ("0", "1")
+    (result,) = predict_files(net, write_images(tmp_path, 1))
+    assert result.reason == "has 1 channels, the model reads 3"
+    (result,) = predict_files(net, write_images(tmp_path, 1, "RGB"))
+    assert result.label in ("0", "1")
 
 
-def test_a_model_that_knows_no_size_says_so(tmp_path):
-    with pytest.raises(ValueError, match="does not say what size its images had"):
-        next(predict_files(TIGraNet("SC[2,2]-S[2]", 2), files(tmp_path, 1)))
+def test_a_model_without_an_image_size_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"image_size.* 'tigranet train'"):
+        next(predict_files(TIGraNet("SC[2,2]-S[2]", 2), write_images(tmp_path, 1)))
+
+
+def test_a_network_in_training_mode_predicts_in_evaluation_mode_and_keeps_its_moments(net, tmp_path):
+    paths = write_images(tmp_path, 3)
+    expected = list(predict_files(net, paths))
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    net.train()
+    assert list(predict_files(net, paths)) == expected
+    assert net.training
+    assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
+
+
+def test_files_are_computed_on_the_device_of_the_network(net, tmp_path, monkeypatch):
+    """The meta device stands for a GPU."""
+    devices = []
+
+    def outputs(images, *_):
+        devices.append(images.device.type)
+        return torch.zeros(len(images), 2)
+
+    paths = write_images(tmp_path, 3)
+    net = net.to("meta")
+    monkeypatch.setattr(net, "features", outputs)
+    monkeypatch.setattr(TIGraNet, "forward", lambda self, images: outputs(images))
+    assert [features.device.type for _, features in file_features(net, paths)] == ["cpu"] * 3
+    assert [prediction.probability for prediction in predict_files(net, paths)] == [0.5] * 3
+    assert devices == ["meta", "meta"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+def test_files_have_the_same_predictions_on_a_gpu(net, tmp_path):
+    paths = write_images(tmp_path, 5)
+    expected = list(predict_files(net, paths))
+    for actual, prediction in zip(predict_files(net.cuda(), paths), expected, strict=True):
+        assert actual.label == prediction.label
+        assert actual.probability == pytest.approx(prediction.probability, abs=1e-4)
 
 
 @pytest.mark.parametrize(
     "architecture", ["SC[2,3]-DP[9]-S[1]", "MC[3,2]-OP[2]-S[1]", "MC[3,2]-OP[2]-MC[4,2]-DP[9]-S[2]"]
 )
-def test_every_statistic_has_a_name_whatever_the_layers(architecture):
+def test_every_feature_has_a_name_for_all_kinds_of_layers(architecture):
     net = TIGraNet(architecture, num_classes=2)
     names = feature_names(net)
     assert len(names) == len(set(names)) == net.features(torch.rand(1, 1, 6, 6)).shape[1]
+
+
+def test_naming_the_features_does_not_change_the_network():
+    net = TIGraNet("MC[3,2]-OP[2]-S[1]", num_classes=2).train()
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    feature_names(net)
+    assert net.training
+    assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())

@@ -6,7 +6,7 @@ import tigranet
 from tigranet.evaluation.provenance import machine, versions
 
 
-def test_it_says_what_a_number_was_measured_with():
+def test_versions_and_machine_are_recorded():
     assert versions()["tigranet"] == tigranet.__version__
     assert versions()["torch"] == torch.__version__
     assert machine()["threads"] == torch.get_num_threads()

@@ -28,22 +28,22 @@ def net() -> TIGraNet:
 
 
 @pytest.fixture(scope="module")
-def found(net, data):
+def report(net, data):
     return report_on(net, data, ConvNet("C[2]-P[2]", 3, 12), seed=3, made={"command": "tigranet report"})
 
 
-def test_the_network_comes_first_and_its_numbers_are_its_own(found, net, data):
-    ours, rival = found.subjects
-    assert (ours.name, rival.name) == ("TIGraNet", "plain CNN")
-    assert (ours.architecture, rival.architecture) == ("SC[2,2]-DP[40]-S[2]", "C[2]-P[2]")
+def test_the_network_is_first_and_has_its_own_numbers(report, net, data):
+    ours, cnn = report.subjects
+    assert (ours.name, cnn.name) == ("TIGraNet", "plain CNN")
+    assert (ours.architecture, cnn.architecture) == ("SC[2,2]-DP[40]-S[2]", "C[2]-P[2]")
     assert 100 * ours.right / 14 == pytest.approx(accuracy(net, data.test)) == pytest.approx(ours.robustness.upright)
     assert ours.by_angle.accuracy[0] == pytest.approx(ours.robustness.upright)
     assert set(ours.change) == {"features", "logits"}
-    assert set(rival.change) == {"logits"}
+    assert set(cnn.change) == {"logits"}
 
 
-def test_quarter_turns_are_exact_to_the_image(found):
-    ours = found.subjects[0]
+def test_quarter_turns_change_no_prediction(report):
+    ours = report.subjects[0]
     assert ours.exact()
     assert [(turn.degrees, turn.right, turn.changed) for turn in ours.quarter_turns] == [
         (degrees, ours.right, 0) for degrees in (90, 180, 270)
@@ -53,21 +53,21 @@ def test_quarter_turns_are_exact_to_the_image(found):
     assert ours.change["logits"][at.index(45)] > 1e-3
 
 
-def test_the_table_of_classes_agrees_with_the_matrix(found):
-    assert sum(map(sum, found.confusion)) == 14
-    assert sum(found.confusion[label][label] for label in range(3)) == found.subjects[0].right
-    assert found.mistakes == 14 - found.subjects[0].right
-    assert [row.support for row in found.classes] == [sum(row) for row in found.confusion] == [7, 7, 0]
-    assert found.classes[2].recall is None
+def test_the_metrics_of_the_classes_agree_with_the_confusion_matrix(report):
+    assert sum(map(sum, report.confusion)) == 14
+    assert sum(report.confusion[label][label] for label in range(3)) == report.subjects[0].right
+    assert report.mistakes == 14 - report.subjects[0].right
+    assert [metrics.support for metrics in report.classes] == [sum(row) for row in report.confusion] == [7, 7, 0]
+    assert report.classes[2].recall is None
 
 
-def test_the_data_are_described(found):
-    assert found.data.images == {"train": (4, 4, 0), "validation": (2, 2, 0), "test": (7, 7, 0)}
-    assert (found.data.size, found.data.channels, found.data.outside) == ((12, 12), 1, "reflection")
+def test_the_data_are_described(report):
+    assert report.data.images == {"train": (4, 4, 0), "validation": (2, 2, 0), "test": (7, 7, 0)}
+    assert (report.data.size, report.data.channels, report.data.outside) == ((12, 12), 1, "reflection")
 
 
-def test_it_is_plain_json_without_nan(found):
-    text = json.dumps(found.to_json(), allow_nan=False)
+def test_it_can_be_written_as_json_without_nan(report):
+    text = json.dumps(report.to_json(), allow_nan=False)
     read = json.loads(text)
     assert read["subjects"][0]["robustness"]["moved"]["rotated"]["draws"] == 10
     assert read["subjects"][1]["by_shift"]["at"] == [0, 1, 2, 3]
@@ -75,29 +75,37 @@ def test_it_is_plain_json_without_nan(found):
     assert read["seed"] == 3
 
 
-def test_the_same_arguments_give_the_same_numbers(found, net, data):
+def test_the_same_arguments_give_the_same_numbers(report, net, data):
     again = report_on(net, data, seed=3)
     assert len(again.subjects) == 1
-    assert again.subjects[0] == found.subjects[0]
+    assert again.subjects[0] == report.subjects[0]
 
 
-def test_the_curves_of_many_images_are_drawn_with_some(net, data):
-    some = report_on(net, data, curve_images=5)
-    assert some.subjects[0].by_angle.images == some.subjects[0].by_shift.images == 5
-    assert some.subjects[0].robustness.images == 14
-    with pytest.raises(ValueError, match="the curves need at least 1 image, got 0"):
+def test_a_network_in_training_mode_has_the_same_report_and_keeps_its_moments(report, net, data):
+    copy = TIGraNet(**net.config)
+    copy.load_state_dict(net.state_dict())
+    assert report_on(copy.train(), data, seed=3).subjects[0] == report.subjects[0]
+    assert copy.training
+    assert all(torch.equal(copy.state_dict()[name], tensor) for name, tensor in net.state_dict().items())
+
+
+def test_the_curves_use_a_sample_of_many_images(net, data):
+    report = report_on(net, data, curve_images=5)
+    assert report.subjects[0].by_angle.images == report.subjects[0].by_shift.images == 5
+    assert report.subjects[0].robustness.images == 14
+    with pytest.raises(ValueError, match="at least 1 image, got curve_images=0"):
         report_on(net, data, curve_images=0)
 
 
-def test_progress_is_drawn_to_its_end(net, data, monkeypatch):
-    ends: list[bool] = []
+def test_the_progress_bar_reaches_its_end(net, data, monkeypatch):
+    finished: list[bool] = []
     stop = Progress.stop
-    monkeypatch.setattr(Progress, "stop", lambda bar: ends.append(bar.tasks[0].finished) or stop(bar))
+    monkeypatch.setattr(Progress, "stop", lambda bar: finished.append(bar.tasks[0].finished) or stop(bar))
     few = replace(data, test=data.test.take([0, 1, 2]))
     report_on(net, few, ConvNet("C[2]-P[2]", 3, 12), console=Console(file=io.StringIO()))
-    assert ends == [True]
+    assert finished == [True]
 
 
-def test_a_model_of_other_data_is_refused(data):
-    with pytest.raises(ValueError, match="the model has 5 classes and reads 1 channels, noise has 3 and 1"):
+def test_a_model_of_other_data_is_an_error(data):
+    with pytest.raises(ValueError, match=r"5 classes .*1 channels, noise has 3 and 1"):
         report_on(TIGraNet("SC[2,2]-S[2]", 5), data)

@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import sys
 
 import pytest
 
@@ -13,7 +14,7 @@ ROWS = [
 ]
 
 
-def test_rows_come_back_as_they_were(tmp_path):
+def test_csv_rows_are_read_back(tmp_path):
     with rows_to(NAMES, csv_file=tmp_path / "out.csv") as write:
         for row in ROWS:
             write(row)
@@ -21,20 +22,20 @@ def test_rows_come_back_as_they_were(tmp_path):
         assert [row | {"probability": float(row["probability"])} for row in csv.DictReader(file)] == ROWS
 
 
-def test_parquet_rows_come_back_as_they_were(tmp_path):
+def test_parquet_rows_are_read_back(tmp_path):
     import pyarrow.parquet as pq
 
-    strange = {"path": os.fsdecode(b"caf\xe9.png"), "label": "nut", "probability": 0.25}
+    not_utf8 = {"path": os.fsdecode(b"caf\xe9.png"), "label": "nut", "probability": 0.25}
     with rows_to(NAMES, parquet=tmp_path / "out.parquet") as write:
-        for row in [*ROWS * 3000, strange]:
+        for row in [*ROWS * 3000, not_utf8]:
             write(row)
-    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    assert found[:-1] == ROWS * 3000
-    assert found[-1]["path"] == "caf\ufffd.png"
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert rows[:-1] == ROWS * 3000
+    assert rows[-1]["path"] == "caf\ufffd.png"
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_parquet_that_fails_leaves_the_old_file_and_no_other(tmp_path):
+def test_parquet_that_fails_keeps_the_old_file_and_leaves_no_other(tmp_path):
     (tmp_path / "out.parquet").write_text("precious")
 
     def fail():
@@ -47,13 +48,22 @@ def test_parquet_that_fails_leaves_the_old_file_and_no_other(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
     assert (tmp_path / "out.parquet").read_text() == "precious"
     with (
-        pytest.raises(NotADirectoryError, match="there is no folder"),
+        pytest.raises(NotADirectoryError, match=r"'.*no'"),
         rows_to(NAMES, parquet=tmp_path / "no" / "x.parquet"),
     ):
         pass
 
 
-def test_the_screen_has_csv_or_json_lines(capsys):
+def test_parquet_without_pyarrow_is_an_error_with_the_command_that_installs_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with (
+        pytest.raises(ModuleNotFoundError, match=r"pip install 'tigranet\[parquet\]'"),
+        rows_to(NAMES, parquet=tmp_path / "out.parquet"),
+    ):
+        pass
+
+
+def test_without_a_file_rows_are_printed_as_csv_or_as_json_lines(capsys):
     with rows_to(NAMES) as write:
         write(ROWS[0])
     assert capsys.readouterr().out == 'path,label,probability\n"a, b.png",nut,0.5\n'

@@ -56,7 +56,7 @@ def test_a_quick_run_uses_the_small_data_sets_under_their_own_names(small, tmp_p
 
 
 def test_a_network_that_fits_itself_is_measured_like_the_others(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["tigranet.evaluation.accuracy"], "ENOUGH", 20)  # one draw
+    monkeypatch.setattr(sys.modules["tigranet.evaluation.accuracy"], "MIN_MOVED_IMAGES", 20)  # one draw
     text = reproduce("table4", tmp_path, seeds=[0], methods=["DeepScat"]).markdown
     by_image, by_object = (json.loads(line) for line in (tmp_path / "table4.jsonl").read_text().splitlines())
     assert (by_image["data"], by_object["data"]) == ("eth80", "eth80-objects")

@@ -1,4 +1,4 @@
-"""A training that was broken off ends, resumed, with the weights it would have ended with, bit for bit."""
+"""A training that is interrupted and resumed ends with the same weights, bit for bit, as one that is not."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ from tigranet.data import LabelledImages
 from tigranet.training import Recipe, fit
 from tigranet.training.checkpoints import LAST
 
-SMALL = "SC[2,2]-DP[30]-S[3]-FC[8]"
+ARCHITECTURE = "SC[2,2]-DP[30]-S[3]-FC[8]"
 
 
 def data(seed=0):
@@ -25,11 +25,11 @@ def data(seed=0):
 
 def network():
     torch.manual_seed(0)
-    return TIGraNet(SMALL, 3)
+    return TIGraNet(ARCHITECTURE, 3)
 
 
-def untimed(history):
-    rows = list(csv.DictReader(history.read_text().splitlines()))
+def history_without_times(path):
+    rows = list(csv.DictReader(path.read_text().splitlines()))
     assert all(float(row.pop("seconds")) >= 0 for row in rows)
     return rows
 
@@ -38,69 +38,72 @@ class Stop(Exception):
     pass
 
 
-def stop_in_epoch(monkeypatch, epoch, step):
+def stop_in_step(monkeypatch, epoch, step):
     from tigranet.training.lightning_module import ClassifierModule
 
-    plain = ClassifierModule.training_step
+    training_step = ClassifierModule.training_step
 
-    def stopping(self, number):
-        if (self.current_epoch, number) == (epoch, step):
+    def stopping_step(self, index):
+        if (self.current_epoch, index) == (epoch, step):
             raise Stop
-        return plain(self, number)
+        return training_step(self, index)
 
-    monkeypatch.setattr(ClassifierModule, "training_step", stopping)
+    monkeypatch.setattr(ClassifierModule, "training_step", stopping_step)
 
 
 @pytest.mark.parametrize("keep", ["last", "best"])
-def test_broken_off_twice_and_resumed_it_ends_the_same(tmp_path, monkeypatch, keep):
+def test_a_training_that_is_interrupted_twice_ends_with_the_same_weights(tmp_path, monkeypatch, keep):
     recipe = Recipe(epochs=6, batch_size=8, keep=keep)
-    whole = fit(network(), data(), data(1), recipe, folder=tmp_path / "whole").state_dict()
+    expected = fit(network(), data(), data(1), recipe, folder=tmp_path / "uninterrupted").state_dict()
     for epoch, step in ((2, 1), (5, 3)):
         with monkeypatch.context() as patch:
-            stop_in_epoch(patch, epoch, step)
+            stop_in_step(patch, epoch, step)
             with pytest.raises(Stop):
-                fit(network(), data(), data(1), recipe, folder=tmp_path / "broken", resume=True)
-    resumed = fit(network(), data(), data(1), recipe, folder=tmp_path / "broken", resume=True).state_dict()
-    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-    whole, broken = (untimed(tmp_path / name / "history.csv") for name in ("whole", "broken"))
-    assert whole == broken
-    assert len(whole) == 6
+                fit(network(), data(), data(1), recipe, folder=tmp_path / "resumed", resume=True)
+    resumed = fit(network(), data(), data(1), recipe, folder=tmp_path / "resumed", resume=True).state_dict()
+    assert all(torch.equal(expected[name], resumed[name]) for name in expected)
+    rows, resumed_rows = (
+        history_without_times(tmp_path / name / "history.csv") for name in ("uninterrupted", "resumed")
+    )
+    assert rows == resumed_rows
+    assert len(rows) == 6
 
 
-def test_checkpoints_change_nothing(tmp_path):
+def test_checkpoints_and_validation_do_not_change_the_weights(tmp_path):
     recipe = Recipe(epochs=3, batch_size=8)
-    with_them = fit(network(), data(), data(1), recipe, folder=tmp_path).state_dict()
+    with_checkpoints = fit(network(), data(), data(1), recipe, folder=tmp_path).state_dict()
     without = fit(network(), data(), None, recipe).state_dict()
-    assert all(torch.equal(with_them[name], without[name]) for name in without)
+    assert all(torch.equal(with_checkpoints[name], without[name]) for name in without)
 
 
-def test_a_finished_training_is_not_done_again(tmp_path, monkeypatch):
+def test_a_finished_training_is_not_repeated(tmp_path, monkeypatch):
     recipe = Recipe(epochs=2)
     first = fit(network(), data(), data(1), recipe, folder=tmp_path).state_dict()
-    stop_in_epoch(monkeypatch, 0, 0)
-    again = fit(network(), data(), data(1), recipe, folder=tmp_path, resume=True).state_dict()
-    assert all(torch.equal(first[name], again[name]) for name in first)
+    stop_in_step(monkeypatch, 0, 0)
+    second = fit(network(), data(), data(1), recipe, folder=tmp_path, resume=True).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-OTHERS = {"network": {"boundary": "torus"}, "edges": {"diagonal": 0.3}, "neighbours": {"neighbours": 4}}
+OTHER_NETWORKS = {"network": {"boundary": "torus"}, "edges": {"diagonal": 0.3}, "neighbours": {"neighbours": 4}}
 
 
-@pytest.mark.parametrize("other", ["recipe", "images", *OTHERS])
-def test_another_training_is_not_resumed(tmp_path, other):
+@pytest.mark.parametrize("difference", ["recipe", "images", *OTHER_NETWORKS])
+def test_a_different_training_is_not_resumed(tmp_path, difference):
     fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path)
-    recipe = Recipe(epochs=1, seed=7) if other == "recipe" else Recipe(epochs=1)
-    net = TIGraNet(SMALL, 3, **OTHERS[other]) if other in OTHERS else network()
-    with pytest.raises(ValueError, match=r"is of another training \(other images, network, recipe or seed\)"):
-        fit(net, data(5 if other == "images" else 0), data(1), recipe, folder=tmp_path, resume=True)
+    recipe = Recipe(epochs=1, seed=7) if difference == "recipe" else Recipe(epochs=1)
+    net = TIGraNet(ARCHITECTURE, 3, **OTHER_NETWORKS[difference]) if difference in OTHER_NETWORKS else network()
+    with pytest.raises(ValueError, match=r"last\.ckpt'.* images, network, recipe or seed"):
+        fit(net, data(5 if difference == "images" else 0), data(1), recipe, folder=tmp_path, resume=True)
 
 
-def test_a_damaged_checkpoint_is_named_with_the_cure(tmp_path):
-    (tmp_path / LAST).write_bytes(b"no checkpoint")
-    with pytest.raises(ValueError, match=r"last.ckpt' cannot be read, delete it to start anew"):
+@pytest.mark.parametrize("content", [b"no checkpoint", b""])
+def test_a_damaged_checkpoint_is_an_error_with_its_path_and_the_remedy(tmp_path, content):
+    (tmp_path / LAST).write_bytes(content)
+    with pytest.raises(ValueError, match=r"last\.ckpt'.* Delete it"):
         fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path, resume=True)
 
 
-KILLED = """
+KILL_REPEATEDLY = """
 import json, os, random, shutil, signal, sys, time
 import torch
 from safetensors.torch import load_file
@@ -123,34 +126,33 @@ def start(output):
         os._exit(stopped.code or 0)
     os._exit(0)
 
-def state(child):
-    pid, status = os.waitpid(child, os.WNOHANG)
-    return None if pid == 0 else status
+def is_running(child):
+    return os.waitpid(child, os.WNOHANG)[0] == 0
 
 before = time.monotonic()
-status = os.waitpid(start(out + "/whole"), 0)[1]
+status = os.waitpid(start(out + "/uninterrupted"), 0)[1]
 assert status == 0, status
-length = time.monotonic() - before
+duration = time.monotonic() - before
 random.seed(0)
 kills = 0
 while kills < 10:
     child = start(out + "/killed")
-    time.sleep(random.uniform(0.02, 0.6) * length)
-    if state(child) is None:
+    time.sleep(random.uniform(0.02, 0.6) * duration)
+    if is_running(child):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         kills += 1
     try:
         TIGraNet.from_pretrained(out + "/killed")
-        loads = True
+        is_finished = True
     except (OSError, ValueError):
-        loads = False
+        is_finished = False
     checkpoint = out + "/killed/checkpoints/last.ckpt"
     if os.path.exists(checkpoint):
         torch.load(checkpoint, weights_only=True)
-    if loads:  # it is finished; begin anew
-        killed, whole = (load_file(out + name + "/model.safetensors") for name in ("/killed", "/whole"))
-        assert all(torch.equal(killed[name], whole[name]) for name in whole)
+    if is_finished:  # start again
+        killed, expected = (load_file(out + name + "/model.safetensors") for name in ("/killed", "/uninterrupted"))
+        assert all(torch.equal(killed[name], expected[name]) for name in expected)
         shutil.rmtree(out + "/killed")
 status = os.waitpid(start(out + "/killed"), 0)[1]
 assert status == 0, status
@@ -158,30 +160,34 @@ print(json.dumps({"kills": kills}))
 """
 
 
-def test_killed_at_ten_moments_it_ends_the_same(tmp_path):
-    """Through the command, with SIGKILL: no checkpoint is unreadable, no model folder loads that is not the whole."""
+def load_weights(folder):
+    return safetensors.torch.load_file(folder / "model.safetensors")
+
+
+def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path):
+    """After each SIGKILL, the checkpoint is readable, and a model folder that loads is complete."""
     folder = fill(tmp_path / "photos", {"a": 20, "b": 20})
-    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(folder), str(tmp_path)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert finished.returncode == 0, finished.stderr
-    assert json.loads(finished.stdout)["kills"] == 10
-    whole, killed = (safetensors.torch.load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
-    assert all(torch.equal(whole[name], killed[name]) for name in whole)
+    command = [sys.executable, "-W", "ignore", "-c", KILL_REPEATEDLY, str(folder), str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["kills"] == 10
+    expected, killed = (load_weights(tmp_path / name) for name in ("uninterrupted", "killed"))
+    assert all(torch.equal(expected[name], killed[name]) for name in expected)
 
 
-def test_two_processes_end_where_one_does(tmp_path):
-    """Two processes of one machine, each with half of every batch, the last batch uneven."""
+def test_two_processes_give_the_weights_of_one(tmp_path):
+    """Each process works on half of every batch; the last batch has an odd number of images."""
     folder = fill(tmp_path / "photos", {"a": 24, "b": 23})
-    options = ["--epochs", "2", "--architecture", SMALL, "--batch-size", "10", "--accelerator", "cpu", "--json"]
-    found = {}
+    options = ["--epochs", "2", "--architecture", ARCHITECTURE, "--batch-size", "10", "--accelerator", "cpu", "--json"]
+    results = {}
     for name, more in (("one", []), ("two", ["--devices", "2", "--strategy", "ddp"])):
         launcher = tmp_path / "launch.py"
         launcher.write_text("import torch; torch.set_num_threads(1)\nfrom tigranet.cli import main; main()")
         command = [sys.executable, str(launcher), "train", str(folder), "-o", str(tmp_path / name), *options, *more]
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        assert finished.returncode == 0, finished.stderr
-        found[name] = json.loads(finished.stdout)
-    assert found["one"]["train"] == found["two"]["train"]
-    one, two = (safetensors.torch.load_file(tmp_path / name / "model.safetensors") for name in ("one", "two"))
+        process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert process.returncode == 0, process.stderr
+        results[name] = json.loads(process.stdout)
+    assert results["one"]["train"] == results["two"]["train"]
+    one, two = (load_weights(tmp_path / name) for name in ("one", "two"))
     for name in one:
         torch.testing.assert_close(one[name], two[name], rtol=1e-3, atol=1e-4)

@@ -2,27 +2,27 @@ import csv
 import io
 import logging
 import signal
-from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.distributed as dist
+import torch.nn.functional as F
 from rich.console import Console
 from torch import nn
 
 from tigranet.data import LabelledImages
 from tigranet.training import Diverged, Hardware, Recipe, fit
-from tigranet.training.lightning_module import ClassifierModule
 
 
 class Linear(nn.Sequential):
-    """Training knows nn.Module, not TIGraNet."""
+    """A network that is no TIGraNet: training works with any nn.Module."""
 
     def __init__(self):
         super().__init__(nn.Flatten(), nn.Linear(16, 2))
 
 
-def easy(count=64, seed=0):
-    """Bright on the left or on the right."""
+def easy_data(count=64, seed=0):
+    """Images that are bright on the left (class 0) or on the right (class 1)."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, 2, (count,), generator=generator)
     images = 0.3 * torch.rand(count, 1, 4, 4, generator=generator)
@@ -31,322 +31,269 @@ def easy(count=64, seed=0):
     return LabelledImages(images, labels)
 
 
-def trained(recipe, console=None, **how):
+def train_linear(recipe, console=None, **arguments):
     torch.manual_seed(0)
-    return fit(Linear(), easy(), easy(seed=1), recipe, console, **how).cpu()
+    return fit(Linear(), easy_data(), easy_data(seed=1), recipe, console, **arguments).cpu()
+
+
+def accuracy_on_new_images(module):
+    data = easy_data(seed=2)
+    return (module(data.images).argmax(1) == data.labels).float().mean()
+
+
+def history(folder):
+    return list(csv.DictReader((folder / "history.csv").read_text().splitlines()))
 
 
 def test_any_module_learns():
-    module = trained(Recipe(epochs=20, jitter=0.0))
-    data = easy(seed=2)
-    assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.95
+    module = train_linear(Recipe(epochs=20, jitter=0.0))
+    assert accuracy_on_new_images(module) > 0.95
     assert not module.training
 
 
-def test_the_same_recipe_gives_the_same_weights_and_another_seed_others():
-    first, second, other = (trained(Recipe(epochs=3, seed=seed))[1].weight for seed in (0, 0, 1))
+def test_the_same_seed_gives_the_same_weights_and_another_seed_gives_others():
+    first, second, other = (train_linear(Recipe(epochs=3, seed=seed))[1].weight for seed in (0, 0, 1))
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
 
 
-def test_jitter_changes_what_is_seen_and_may_be_left_out():
-    weights = [trained(Recipe(epochs=2, jitter=jitter))[1].weight for jitter in (0.0, 0.5)]
+def test_jitter_changes_the_training_images_and_can_be_switched_off():
+    weights = [train_linear(Recipe(epochs=2, jitter=jitter))[1].weight for jitter in (0.0, 0.5)]
     assert not torch.equal(*weights)
 
 
-def test_images_are_turned_only_if_asked():
-    """Bright on the left or on the right cannot be told once it is turned."""
-    data = easy(count=400, seed=2)
-    sure = {
-        turned: trained(Recipe(epochs=30, jitter=0.0, turned=turned))(data.images).softmax(1).amax(1).mean().item()
+def test_images_are_rotated_only_on_request():
+    """Left and right cannot be distinguished in images at random angles."""
+    images = easy_data(count=400, seed=2).images
+    confidence = {
+        turned: train_linear(Recipe(epochs=30, jitter=0.0, turned=turned))(images).softmax(1).amax(1).mean().item()
         for turned in (False, True)
     }
-    assert sure[False] > 0.8
-    assert sure[True] < 0.65
+    assert confidence[False] > 0.8
+    assert confidence[True] < 0.65
 
 
-def test_an_incomplete_last_batch_is_trained_on_too():
-    assert torch.isfinite(trained(Recipe(epochs=1, batch_size=63))[1].weight).all()
+class Recorder(Linear):
+    """Keeps the images of its training steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.batches = []
+
+    def forward(self, images):
+        if self.training:
+            self.batches.append(images.detach().cpu().clone())
+        return super().forward(images)
+
+
+def test_every_epoch_trains_on_every_image_once_including_a_smaller_last_batch():
+    module, data = Recorder(), easy_data(10)
+    fit(module, data, None, Recipe(epochs=2, batch_size=4, jitter=0.0), hardware=Hardware("cpu"))
+    assert [len(batch) for batch in module.batches] == [4, 4, 2, 4, 4, 2]
+    expected = sorted(data.images.flatten(1).tolist())
+    for batches in (module.batches[:3], module.batches[3:]):
+        assert sorted(torch.cat(batches).flatten(1).tolist()) == expected
+
+
+def test_the_loss_of_an_epoch_is_the_mean_over_images_not_over_batches(tmp_path):
+    """Images have very different losses, the last batch is smaller, and the rate is too low to change the network."""
+    torch.manual_seed(0)
+    module, data = Linear(), easy_data(10)
+    data = data._replace(images=data.images * torch.logspace(0, 2, 10)[:, None, None, None])
+    expected = F.cross_entropy(module(data.images), data.labels, reduction="none").detach()
+    assert expected.std() > expected.mean()
+    recipe = Recipe(epochs=3, batch_size=4, jitter=0.0, learning_rate=1e-12)
+    fit(module, data, None, recipe, folder=tmp_path, hardware=Hardware("cpu"))
+    for row in history(tmp_path):
+        assert float(row["loss"]) == pytest.approx(expected.mean().item(), rel=1e-5)
 
 
 def test_progress_shows_epochs_loss_accuracy_and_time():
     text = io.StringIO()
-    trained(Recipe(epochs=4), Console(file=text, width=120))
+    train_linear(Recipe(epochs=4), Console(file=text, width=120))
     assert "epoch 4/4" in text.getvalue()
     assert "loss 0." in text.getvalue()
     assert "validation " in text.getvalue()
     assert "%" in text.getvalue()
 
 
-def test_nothing_is_printed_unless_asked_for(capfd):
-    trained(Recipe(epochs=1))
+def test_nothing_is_printed_without_a_console(capfd):
+    train_linear(Recipe(epochs=1))
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_network_that_was_trained_before_is_trained_on():
-    """It comes in evaluation mode, in which dropout and running moments stand still."""
+def test_a_network_in_evaluation_mode_is_put_into_training_mode():
+    """A trained network is in evaluation mode, in which dropout and running moments do nothing."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(16), nn.Linear(16, 2))
     for _ in range(2):
         before = module[1].num_batches_tracked.item()
-        fit(module, easy(), None, Recipe(epochs=2))
+        fit(module, easy_data(), None, Recipe(epochs=2))
         assert module[1].num_batches_tracked.item() == before + 4
         assert not module.training
 
 
-def test_an_interrupt_is_an_interrupt(monkeypatch):
-    def stop(*_):
+def test_an_interrupt_raises_keyboard_interrupt(monkeypatch):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tigranet.training.lightning_module.ClassifierModule.training_step", stop)
+    monkeypatch.setattr("tigranet.training.lightning_module.ClassifierModule.training_step", interrupt)
     handler = signal.getsignal(signal.SIGINT)
     try:
         with pytest.raises(KeyboardInterrupt):
-            trained(Recipe(epochs=1))
+            train_linear(Recipe(epochs=1))
     finally:
         signal.signal(signal.SIGINT, handler)
 
 
-def test_classes_of_different_sizes_count_the_same_if_asked():
-    """With nothing to see, the bias is the logarithm of how much a class counts."""
+def test_balanced_classes_have_the_same_weight():
+    """For blank images, the network learns the share of each class in the loss."""
     labels = torch.tensor([0] * 90 + [1] * 10)
     blank = LabelledImages(torch.zeros(100, 1, 4, 4), labels)
-    answers = {}
+    probabilities = {}
     for balanced in (False, True):
         torch.manual_seed(0)
         recipe = Recipe(epochs=150, batch_size=100, learning_rate=0.05, jitter=0.0, balanced=balanced)
-        answers[balanced] = fit(Linear(), blank, None, recipe).cpu()(blank.images[:1]).softmax(1)[0, 1].item()
-    assert answers[False] == pytest.approx(0.1, abs=0.02)
-    assert answers[True] == pytest.approx(0.5, abs=0.02)
+        probabilities[balanced] = fit(Linear(), blank, None, recipe).cpu()(blank.images[:1]).softmax(1)[0, 1].item()
+    assert probabilities[False] == pytest.approx(0.1, abs=0.02)
+    assert probabilities[True] == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("how", [{"schedule": "cosine"}, {"keep": "best"}, {"patience": 2}])
-def test_other_recipes_learn_too(how):
-    module = trained(Recipe(epochs=20, jitter=0.0, **how))
-    data = easy(seed=2)
-    assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.9
+@pytest.mark.parametrize("fields", [{"schedule": "cosine"}, {"keep": "best"}, {"patience": 2}])
+def test_other_recipes_learn_too(fields):
+    assert accuracy_on_new_images(train_linear(Recipe(epochs=20, jitter=0.0, **fields))) > 0.9
 
 
 def test_the_best_weights_are_those_of_the_lowest_validation_loss(tmp_path):
-    """At a rate that is too high, the loss goes up and down."""
+    """With a learning rate that is too high, the loss rises and falls."""
     recipe = Recipe(epochs=12, learning_rate=1.0, schedule="cosine", keep="best")
-    module = trained(recipe, folder=tmp_path)
-    held_out = easy(seed=1)
-    loss = nn.functional.cross_entropy(module(held_out.images), held_out.labels).item()
-    history = list(csv.DictReader((tmp_path / "history.csv").read_text().splitlines()))
-    assert loss == pytest.approx(min(float(row["validation_loss"]) for row in history), rel=1e-4, abs=1e-6)
-    assert [int(row["epoch"]) for row in history] == list(range(1, 13))
+    module = train_linear(recipe, folder=tmp_path)
+    validation = easy_data(seed=1)
+    loss = F.cross_entropy(module(validation.images), validation.labels).item()
+    rows = history(tmp_path)
+    assert loss == pytest.approx(min(float(row["validation_loss"]) for row in rows), rel=1e-4, abs=1e-6)
+    assert [int(row["epoch"]) for row in rows] == list(range(1, 13))
 
 
-class NeverANumber(Linear):
+class NanInValidation(Linear):
     def forward(self, images):
         return super().forward(images) if self.training else torch.full((len(images), 2), torch.nan)
 
 
-def test_a_validation_loss_that_is_never_a_number_has_no_best_weights():
-    with pytest.raises(Diverged, match="the validation loss was never a number: train at a lower rate"):
-        fit(NeverANumber(), easy(), easy(seed=1), Recipe(epochs=2, keep="best"))
+def test_a_validation_loss_that_is_always_nan_is_an_error():
+    with pytest.raises(Diverged, match=r"validation loss.* learning rate"):
+        fit(NanInValidation(), easy_data(), easy_data(seed=1), Recipe(epochs=2, keep="best"))
 
 
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize("asked", [True, False])
-def test_the_process_is_left_as_it_was(before, asked):
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_the_settings_of_the_process_are_restored(before, deterministic):
     log, module = logging.getLogger("lightning.pytorch"), Linear()
-    level, random = log.level, torch.get_rng_state()
+    level, random_state = log.level, torch.get_rng_state()
     log.setLevel(logging.ERROR)
     torch.use_deterministic_algorithms(before)
     try:
-        fit(module, easy(), None, Recipe(epochs=1), hardware=Hardware("cpu", deterministic=asked))
+        hardware = Hardware("cpu", deterministic=deterministic)
+        fit(module, easy_data(), None, Recipe(epochs=1), hardware=hardware)
         assert torch.are_deterministic_algorithms_enabled() == before
         assert log.level == logging.ERROR
-        assert torch.equal(torch.get_rng_state(), random)
+        assert torch.equal(torch.get_rng_state(), random_state)
     finally:
         torch.use_deterministic_algorithms(False)
         log.setLevel(level)
 
 
-def test_patience_ends_the_training_early(tmp_path):
-    """Images and labels have nothing to do with each other: the validation loss soon rises."""
-    noise = LabelledImages(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
-    other = LabelledImages(torch.rand(40, 1, 4, 4), torch.arange(40) % 2)
-    fit(Linear(), noise, other, Recipe(epochs=40, learning_rate=0.5, patience=4), folder=tmp_path)
-    assert len((tmp_path / "history.csv").read_text().splitlines()) < 41
+def test_training_on_the_cpu_leaves_the_random_generators_of_gpus_alone(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", lambda _: pytest.fail("all GPUs were seeded"))
+    fit(Linear(), easy_data(), None, Recipe(epochs=1), hardware=Hardware("cpu"))
 
 
-def test_a_training_that_diverges_says_so():
-    for rate in (1e9, 1e37):
-        with pytest.raises(Diverged, match=r"the loss became (nan|inf|\d.*e\+\d+) in epoch 1: train at a lower rate"):
-            trained(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=rate))
+def test_a_process_group_that_existed_before_survives():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        fit(Linear(), easy_data(), None, Recipe(epochs=1), hardware=Hardware("cpu"))
+        assert dist.is_initialized()
+        total = torch.ones(2)
+        dist.all_reduce(total)
+        assert total.tolist() == [1, 1]
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_process_group_that_the_training_creates_is_destroyed(monkeypatch):
+    created = []
+    create = dist.init_process_group
+    monkeypatch.setattr(dist, "init_process_group", lambda *args, **more: (created.append(1), create(*args, **more)))
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.setenv(name, "")  # Lightning sets these, and the fixture removes them afterwards.
+        monkeypatch.delenv(name)
+    fit(Linear(), easy_data(), None, Recipe(epochs=1), hardware=Hardware("cpu", strategy="ddp"))
+    assert created
+    assert not dist.is_initialized()
+
+
+def test_patience_stops_the_training_early(tmp_path):
+    """Labels do not depend on the images, so the validation loss soon rises."""
+    train, validation = (LabelledImages(torch.rand(40, 1, 4, 4), torch.arange(40) % 2) for _ in range(2))
+    fit(Linear(), train, validation, Recipe(epochs=40, learning_rate=0.5, patience=4), folder=tmp_path)
+    assert len(history(tmp_path)) < 40
+
+
+@pytest.mark.parametrize("learning_rate", [1e9, 1e37])
+def test_a_training_that_diverges_is_an_error(learning_rate):
+    with pytest.raises(Diverged, match=r"loss was (nan|inf|\d.*e\+\d+) in epoch 1.* learning rate"):
+        train_linear(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=learning_rate))
 
 
 @pytest.mark.parametrize("precision", ["bf16", "32", "tf32"])
 def test_other_precisions_and_the_deterministic_mode_learn(precision):
-    how = Hardware(accelerator="cpu", precision=precision, deterministic=True)
-    module = trained(Recipe(epochs=20, jitter=0.0), hardware=how)
-    data = easy(seed=2)
-    assert (module(data.images).argmax(1) == data.labels).float().mean() > 0.9
+    hardware = Hardware(accelerator="cpu", precision=precision, deterministic=True)
+    module = train_linear(Recipe(epochs=20, jitter=0.0), hardware=hardware)
+    assert accuracy_on_new_images(module) > 0.9
     assert next(module.parameters()).dtype == torch.float32
 
 
-@pytest.mark.skipif(torch.accelerator.is_available(), reason="there is one")
-def test_a_gpu_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="there is no GPU that PyTorch can use: leave the accelerator to 'auto'"):
-        trained(Recipe(epochs=1), hardware=Hardware("gpu"))
-
-
-def test_tensorboard_gets_the_losses(tmp_path):
+def test_tensorboard_files_are_written(tmp_path):
     pytest.importorskip("tensorboard")
-    trained(Recipe(epochs=2), folder=tmp_path, log="tensorboard")
+    train_linear(Recipe(epochs=2), folder=tmp_path, log="tensorboard")
     assert list(tmp_path.glob("tensorboard/events.out.*"))
 
 
-def test_wrong_data_are_refused_before_training(as_a_user):
-    images, labels, _ = easy()
-    nan = images.clone()
-    nan[3] = torch.nan
-    recipe = Recipe(epochs=1)
-    for train, validation, message in (
-        (LabelledImages(images, labels[:-1]), easy(), "one label an image, got 64 training images and 63 labels"),
-        (LabelledImages(nan, labels), easy(), "the training images hold NaN or infinity"),
-        (easy(), LabelledImages(images[:0], labels[:0]), "there are no validation images"),
-        (
-            LabelledImages((255 * images).byte(), labels),
-            easy(),
-            r"training images are .* got torch.uint8: use .float\(\) / 255",
-        ),
-        (
-            LabelledImages(images, labels.float()),
-            easy(),
-            "training labels are whole numbers from 0 on, torch.int64, got torch.f",
-        ),
-        (easy(), LabelledImages(images, labels - 1), "validation labels are whole numbers from 0 on, .* from -1"),
-    ):
-        with pytest.raises((ValueError, TypeError), match=message):
-            fit(Linear(), train, validation, recipe)
-    with pytest.raises(ValueError, match="log is one of csv, tensorboard, got 'tensorbord'"):
-        fit(Linear(), easy(), None, recipe, log="tensorbord")
-    with pytest.raises(ValueError, match="goes on from the folder of its checkpoints: give the folder"):
-        fit(Linear(), easy(), None, recipe, resume=True)
-    with pytest.raises(ValueError, match="the best weights are those of the lowest validation loss: give validation"):
-        fit(Linear(), easy(), None, Recipe(epochs=1, keep="best"))
+IMAGES, LABELS, _ = easy_data()
+WITH_NAN = IMAGES.clone()
+WITH_NAN[3] = torch.nan
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("train", "validation", "error", "message"),
     [
-        ({"epochs": 0}, "epochs is at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size is at least 1, got 0"),
-        ({"learning_rate": 0.0}, "learning_rate is positive and finite, got 0.0"),
-        ({"learning_rate": float("inf")}, "learning_rate is positive and finite, got inf"),
-        ({"epochs": 1.5}, "epochs is a whole number, got 1.5"),
-        ({"jitter": 2.0}, r"jitter is a part of a pixel in \[0, 1\], got 2.0"),
-        ({"zoom": 1.0}, r"zoom is a part of the image's size in \[0, 1\), got 1.0"),
-        ({"stretch": -0.1}, r"stretch is a part of the image's size in \[0, 1\), got -0.1"),
-        ({"warp": 2.0}, r"warp is a part of the image's size in \[0, 1\), got 2.0"),
-        ({"smoothing": 1.0}, r"smoothing is a part of a label in \[0, 1\), got 1.0"),
-        ({"as_is": 1.0}, r"as_is is a part of the images in \[0, 1\), got 1.0"),
-        ({"tone": -0.5}, r"tone is a strength in \[0, 5\], got -0.5"),
-        ({"tone": float("nan")}, r"tone is a strength in \[0, 5\], got nan"),
-        ({"tone": 1e3}, r"tone is a strength in \[0, 5\], got 1000.0"),
-        ({"patience": 0}, "patience is at least 1, got 0"),
+        ((IMAGES, LABELS[:-1]), (IMAGES, LABELS), ValueError, "64 training images and 63 labels"),
+        ((WITH_NAN, LABELS), (IMAGES, LABELS), ValueError, "training images .*NaN"),
+        ((IMAGES, LABELS), (IMAGES[:0], LABELS[:0]), ValueError, "no validation images"),
+        (
+            ((255 * IMAGES).byte(), LABELS),
+            (IMAGES, LABELS),
+            TypeError,
+            r"training images .* got torch.uint8.*\.float\(\) / 255",
+        ),
+        ((IMAGES, LABELS.float()), (IMAGES, LABELS), ValueError, "training labels .*torch.int64, got torch.float32"),
+        ((IMAGES, LABELS), (IMAGES, LABELS - 1), ValueError, "validation labels .* -1$"),
     ],
 )
-def test_a_recipe_that_cannot_be_is_refused(arguments, message, as_a_user):
+def test_invalid_data_are_errors(train, validation, error, message, as_a_user):
+    with pytest.raises(error, match=message):
+        fit(Linear(), LabelledImages(*train), LabelledImages(*validation), Recipe(epochs=1))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "arguments", "message"),
+    [
+        ({}, {"log": "tensorbord"}, "log .*csv, tensorboard, got 'tensorbord'"),
+        ({}, {"resume": True}, "resume.* folder"),
+        ({"keep": "best"}, {}, "keep='best'.* validation images"),
+        ({"patience": 2}, {}, "patience.* validation images"),
+    ],
+)
+def test_invalid_arguments_are_errors(recipe, arguments, message, as_a_user):
     with pytest.raises(ValueError, match=message):
-        Recipe(**({"epochs": 1} | arguments))
-
-
-def test_a_recipe_for_few_images_has_enough_steps_and_for_many_fewer_epochs():
-    recipes = {count: Recipe.for_images(count) for count in (3, 50, 200, 500, 1_000, 5_000, 50_000)}
-    for count, recipe in recipes.items():
-        steps = recipe.epochs * -(-count // recipe.batch_size)
-        assert 1_200 <= steps <= 6_000
-    assert [recipe.epochs for recipe in recipes.values()] == [1200, 1200, 300, 120, 60, 60, 20]
-    assert Recipe.for_images(500, epochs=3, seed=2) == Recipe(epochs=3, seed=2)
-
-
-def test_a_large_network_learns_at_a_lower_rate():
-    assert Recipe.for_images(500, 8_563).learning_rate == 1e-2
-    assert Recipe.for_images(500, 441_970).learning_rate == 3e-3
-
-
-def test_images_are_deformed_for_mixed_convolutions_and_so_they_are_for_no_others():
-    mixed, other = (Recipe.for_images(500, 8_563, mixed=mixed) for mixed in (True, False))
-    assert mixed.deformed
-    assert not other.deformed
-    assert other.smoothing == other.as_is == 0
-    assert not Recipe.for_images(500, 8_563, mixed=True, zoom=0.0, stretch=0.0, warp=0.0).deformed
-
-
-def test_very_few_images_are_shown_in_other_tones_too():
-    few, more = (Recipe.for_images(count, 40_505, mixed=True) for count in (200, 201))
-    assert few.tone > more.tone == 0
-    assert few.warp > more.warp
-    assert Recipe.for_images(50).tone == 0
-
-
-class Seen(nn.Module):
-    """Keeps the images that it is shown, and answers with what it has learned to, whatever they are."""
-
-    def __init__(self):
-        super().__init__()
-        self.answer, self.seen = nn.Parameter(torch.tensor([0.3, -1.0, 0.2])), []
-
-    def forward(self, images):
-        self.seen.append(images.clone())
-        return self.answer.expand(len(images), 3)
-
-
-def shown(images, **how):
-    """What a training of one step showed a network, and the loss."""
-    module = Seen()
-    labels = torch.arange(len(images)) % 3
-    task = ClassifierModule(module, LabelledImages(images, labels), None, Recipe(1, len(images), **how))
-    task._trainer = SimpleNamespace(world_size=1, global_rank=0)
-    return task.loss_of(torch.arange(len(images))), module
-
-
-def test_part_of_the_images_are_shown_as_they_are():
-    torch.manual_seed(0)
-    images = torch.rand(400, 1, 7, 7)
-    (seen,) = shown(images, zoom=0.2, stretch=0.1, warp=0.03, as_is=0.25)[1].seen
-    same = (seen == images).flatten(1).all(1)
-    assert 0.18 < same.float().mean() < 0.32
-    assert not (seen[~same] == images[~same]).flatten(1).all(1).any()
-    (seen,) = shown(images, zoom=0.2)[1].seen
-    assert not (seen == images).flatten(1).all(1).any()
-
-
-@pytest.mark.parametrize("how", [{"jitter": 0.0}, {"zoom": 0.2, "as_is": 0.9}])
-def test_images_that_are_not_moved_have_another_tone_too(how):
-    images = torch.rand(40, 1, 7, 7)
-    (seen,) = shown(images, tone=0.5, **how)[1].seen
-    brighter = seen.flatten(1).mean(1) / images.flatten(1).mean(1)
-    assert len(set(brighter.tolist())) == 40
-    assert 0.5 < brighter.min() < 0.8
-    assert 1.2 < brighter.max() < 2.2
-
-
-def test_a_smoothed_label_is_spread_over_all_classes():
-    loss, module = shown(torch.rand(6, 1, 5, 5), smoothing=0.3)
-    given = module.answer.detach().log_softmax(0)
-    wanted = torch.full((3, 3), 0.1) + 0.7 * torch.eye(3)
-    torch.testing.assert_close(loss.detach(), -(wanted @ given).mean())
-
-
-def test_a_recipe_prints_its_numbers():
-    assert "zoom 0.1" in str(Recipe(epochs=3, zoom=0.1))
-    assert str(Recipe(epochs=3)) == "epochs 3, batch size 50, learning rate 0.01, jitter 0.5, seed 0"
-    other = Recipe(epochs=3, balanced=True, schedule="cosine", patience=4)
-    assert str(other) == (
-        "epochs 3, batch size 50, learning rate 0.01, schedule cosine, jitter 0.5, balanced, patience 4, seed 0"
-    )
-
-
-def test_choices_that_are_none_are_refused(as_a_user):
-    with pytest.raises(ValueError, match="schedule is 'one-cycle' or 'cosine', got 'step'"):
-        Recipe(epochs=1, schedule="step")
-    with pytest.raises(ValueError, match="precision is one of tf32, 32, bf16, 16, got '8'"):
-        Hardware(precision="8")
-    with pytest.raises(ValueError, match="devices and nodes are at least 1, got 0 and 1"):
-        Hardware(devices=0)
+        fit(Linear(), easy_data(), None, Recipe(epochs=1, **recipe), **arguments)

@@ -1,4 +1,4 @@
-"""Images and labels: named data sets, and what can be done to an image."""
+"""Images and labels: named data sets, a user's own images, and random transforms."""
 
 from tigranet.data.augment.rigid import ROTATED, Isometry, jitter, rotate, shift
 from tigranet.data.dataset import DataSet, LabelledImages

@@ -1,4 +1,4 @@
-"""Images with their classes, and a data set of them."""
+"""Labelled images, and a data set of three parts."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,45 +11,71 @@ from tigranet.data.augment.rigid import ROTATED, Isometry
 
 
 class LabelledImages(NamedTuple):
-    """Images in [0, 1] and the class of each."""
+    """Images with their labels."""
 
     images: Float[Tensor, "count maps height width"]
+    """Pixels in [0, 1]."""
     labels: Int[Tensor, " count"]
+    """Position of the class of each image among the class names."""
     weights: Float[Tensor, " count"] | None = None
-    """How much each image counts in training; all the same if None."""
+    """Weight of each image in the training loss; None for equal weights."""
 
-    def take(self, indices: Int[Tensor, " chosen"] | list[int]) -> "LabelledImages":
-        """Some of them."""
+    def take(self, indices: Int[Tensor, " selected"] | list[int]) -> "LabelledImages":
+        """Select images.
+
+        Args:
+            indices: Positions of the images, in the order of the result.
+
+        Returns:
+            The selected images with their labels and weights.
+        """
         weights = None if self.weights is None else self.weights[indices]
         return LabelledImages(self.images[indices], self.labels[indices], weights)
 
     def to(self, device: torch.device) -> "LabelledImages":
-        """The same, on another device."""
+        """Copy the tensors to a device.
+
+        Args:
+            device: Target device.
+
+        Returns:
+            The same images on ``device``.
+        """
         weights = None if self.weights is None else self.weights.to(device)
         return LabelledImages(self.images.to(device), self.labels.to(device), weights)
 
     def balanced(self) -> "LabelledImages":
-        """The same, with all classes counting alike, however many images they have.
+        """Give every class the same total weight, regardless of its number of images.
 
-        >>> three = LabelledImages(torch.zeros(3, 1, 2, 2), torch.tensor([0, 0, 1]))
-        >>> three.balanced().weights
-        tensor([0.7500, 0.7500, 1.5000])
+        Returns:
+            The same images with new weights. The sum of all weights does not change.
+
+        Example:
+            >>> images = LabelledImages(torch.zeros(3, 1, 2, 2), torch.tensor([0, 0, 1]))
+            >>> images.balanced().weights
+            tensor([0.7500, 0.7500, 1.5000])
         """
         weights = torch.ones(len(self.labels)) if self.weights is None else self.weights
-        of_class = weights.new_zeros(int(self.labels.max()) + 1).index_add(0, self.labels, weights)
-        even = weights.sum() / (of_class > 0).sum() / of_class[self.labels].clamp(min=1e-30)
-        return self._replace(weights=weights * even)
+        class_weights = weights.new_zeros(int(self.labels.max()) + 1).index_add(0, self.labels, weights)
+        factors = weights.sum() / (class_weights > 0).sum() / class_weights[self.labels].clamp(min=1e-30)
+        return self._replace(weights=weights * factors)
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Upright images to train, validate and test with, and how the test images are moved for the test."""
+    """Images for training, validation and testing, all upright."""
 
     name: str
+    """Name for reports and files."""
     class_names: tuple[str, ...]
+    """Name of each class, in the order of the labels."""
     train: LabelledImages
+    """Training images."""
     validation: LabelledImages
+    """Validation images. There may be none."""
     test: LabelledImages
+    """Test images, before ``test_motion``."""
     test_motion: Isometry = ROTATED
+    """Random movement that is applied to the test images."""
     test_files: tuple[str, ...] | None = None
-    """Where the images to test with came from, if they are files."""
+    """Paths of the test images, if they were read from files."""

@@ -1,4 +1,4 @@
-"""Which images train, which validate, which test."""
+"""Split images into training, validation and test parts."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 HELD_OUT = 0.15
-"""The part of each class that is held out to validate, and again to test."""
+"""Fraction of each class that is held out for validation, and the same again for testing."""
 Indices = Int[Tensor, "_"]
 
 
@@ -19,9 +19,23 @@ def split(
     held_out: int = 2,
     groups: Sequence[str] | None = None,
 ) -> list[Indices]:
-    """The training images and ``held_out`` further parts, each with its share of every class, drawn by ``seed``.
+    """Split images at random into a training part and ``held_out`` further parts, stratified by class.
 
-    With ``groups``, the images of a group stay together, and the shares are as even as that allows.
+    Every class contributes the fraction ``HELD_OUT`` of its images, and at least one, to each held-out part.
+
+    Args:
+        labels: Label of each image.
+        class_names: Name of each class.
+        seed: Seed of the random split.
+        held_out: Number of held-out parts: 2 for validation and test, 1 for validation alone.
+        groups: Group of each image. Images of one group stay in one part, and the fractions are met as closely as
+            that allows.
+
+    Returns:
+        Positions of the training images, then of each held-out part, all in increasing order.
+
+    Raises:
+        ValueError: If a class has too few images or groups for all parts.
     """
     if groups is not None:
         return _split_groups(labels, class_names, seed, held_out, groups)
@@ -30,47 +44,74 @@ def split(
     for label, name in enumerate(class_names):
         members = torch.nonzero(labels == label).flatten()
         if len(members) <= held_out:
-            cure = "choose how many train with --train-images" if held_out > 1 else "say which of them validate"
+            remedy = "set the number of training images with --train-images" if held_out > 1 else "assign some to val"
             raise ValueError(
-                f"the class '{name}' has {len(members)} images that can be read, at least {held_out + 1} are needed: "
-                f"add images, or {cure}"
+                f"expected at least {held_out + 1} readable images of the class '{name}', got {len(members)}: "
+                f"add images, or {remedy}"
             )
         members = members[torch.randperm(len(members), generator=generator)]
-        share = max(1, round(HELD_OUT * len(members)))
+        size = max(1, round(HELD_OUT * len(members)))
         for number in range(1, held_out + 1):
-            parts[number].append(members[(number - 1) * share : number * share])
-        parts[0].append(members[held_out * share :])
+            parts[number].append(members[(number - 1) * size : number * size])
+        parts[0].append(members[held_out * size :])
     return [torch.cat(part).sort().values for part in parts]
 
 
 def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, count: int) -> tuple[Indices, Indices]:
-    """``count`` images to train on, as many of each class as its share, and all the others."""
-    classes = len(class_names)
-    if not classes <= count < len(labels):
-        raise ValueError(f"of {len(labels)} images of {classes} classes, {classes} to {len(labels) - 1} can train")
+    """Draw ``count`` training images at random, with the classes in the proportions of the data.
+
+    Args:
+        labels: Label of each image.
+        class_names: Name of each class.
+        seed: Seed of the random draw.
+        count: Number of images to draw, at least one per class.
+
+    Returns:
+        Positions of the images that were drawn, and of all others, both in increasing order.
+
+    Raises:
+        ValueError: If ``count`` is smaller than the number of classes, or leaves no image for testing.
+    """
+    num_classes = len(class_names)
+    if not num_classes <= count < len(labels):
+        raise ValueError(
+            f"expected {num_classes} to {len(labels) - 1} training images, for {len(labels)} images of {num_classes} "
+            f"classes, got {count}"
+        )
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(labels), generator=generator)
-    members = [order[labels[order] == label] for label in range(classes)]
-    wanted = [max(1, count * len(member) // len(labels)) for member in members]
-    while (missing := count - sum(wanted)) != 0:  # what rounding left, to the classes furthest from their share
-        share = [count * len(member) / len(labels) - have for member, have in zip(members, wanted, strict=True)]
+    members = [order[labels[order] == label] for label in range(num_classes)]
+    sizes = [max(1, count * len(member) // len(labels)) for member in members]
+    while (missing := count - sum(sizes)) != 0:  # correct the rounding where a class is furthest from its share
+        deficits = [count * len(member) / len(labels) - size for member, size in zip(members, sizes, strict=True)]
         step = 1 if missing > 0 else -1
-        wanted[int(np.argmax(np.multiply(share, step)))] += step
-    chosen = torch.cat([member[:have] for member, have in zip(members, wanted, strict=True)])
-    others = torch.ones(len(labels), dtype=torch.bool)
-    others[chosen] = False
-    return chosen.sort().values, torch.nonzero(others).flatten()
+        sizes[int(np.argmax(np.multiply(deficits, step)))] += step
+    train = torch.cat([member[:size] for member, size in zip(members, sizes, strict=True)])
+    is_other = torch.ones(len(labels), dtype=torch.bool)
+    is_other[train] = False
+    return train.sort().values, torch.nonzero(is_other).flatten()
 
 
 def even(labels: Int[Tensor, " images"], seed: int, count: int) -> Indices:
-    """``count`` images, as many of each class as of any other, but for one where it does not divide; all, if there are
-    no more. A larger draw by the same ``seed`` has those of a smaller one, and others."""
+    """Draw ``count`` images at random, with all classes equally frequent.
+
+    If ``count`` is not a multiple of the number of classes, some classes have one image more than others. A class with
+    too few images contributes all of them. With the same seed, a larger draw contains every smaller one.
+
+    Args:
+        labels: Label of each image.
+        seed: Seed of the random draw.
+        count: Number of images to draw; all images, if there are not more.
+
+    Returns:
+        Positions of the images, in increasing order.
+    """
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
-    place = torch.empty_like(order)  # of an image among those of its class
+    rank_in_class = torch.empty_like(order)
     for label in labels.unique():
-        own = labels[order] == label
-        place[own] = torch.arange(int(own.sum()))
-    return order[place.argsort(stable=True)[:count]].sort().values
+        is_member = labels[order] == label
+        rank_in_class[is_member] = torch.arange(int(is_member.sum()))
+    return order[rank_in_class.argsort(stable=True)[:count]].sort().values
 
 
 def _split_groups(
@@ -80,17 +121,17 @@ def _split_groups(
 
     _, group = np.unique(np.asarray(groups), return_inverse=True)
     y = labels.numpy()
-    counts = [len(np.unique(group[y == label])) for label in range(len(class_names))]
-    fewest = int(np.argmin(counts))
-    if counts[fewest] <= held_out:
+    group_counts = [len(np.unique(group[y == label])) for label in range(len(class_names))]
+    rarest = int(np.argmin(group_counts))
+    if group_counts[rarest] <= held_out:
         raise ValueError(
-            f"the class '{class_names[fewest]}' has {counts[fewest]} groups, at least {held_out + 1} are needed "
-            "to keep every group in one part"
+            f"expected at least {held_out + 1} groups of the class '{class_names[rarest]}', one per part, "
+            f"got {group_counts[rarest]}"
         )
-    folds = StratifiedGroupKFold(min(round(1 / HELD_OUT), counts[fewest]), shuffle=True, random_state=seed)
-    drawn = [torch.from_numpy(fold) for _, fold in folds.split(np.zeros(len(y)), y, group)]
-    train = torch.cat(drawn[held_out:]).sort().values
+    splitter = StratifiedGroupKFold(min(round(1 / HELD_OUT), group_counts[rarest]), shuffle=True, random_state=seed)
+    folds = [torch.from_numpy(fold) for _, fold in splitter.split(np.zeros(len(y)), y, group)]
+    train = torch.cat(folds[held_out:]).sort().values
     for label, name in enumerate(class_names):
         if not (labels[train] == label).any():
-            raise ValueError(f"no group of the class '{name}' is left to train on: use another seed, or more groups")
-    return [train, *drawn[:held_out]]
+            raise ValueError(f"no group of the class '{name}' is left for training: use another seed, or more groups")
+    return [train, *folds[:held_out]]

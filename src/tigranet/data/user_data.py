@@ -1,4 +1,4 @@
-"""A user's own images: a folder with one sub-folder a class, a table of paths and labels, or arrays in an .npz file."""
+"""A user's own images: a folder with one sub-folder per class, a table of paths and labels, or an .npz file."""
 
 import math
 import tempfile
@@ -10,21 +10,29 @@ import torch
 from torch import Tensor
 
 from tigranet.data.augment.rigid import Isometry
+from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
-from tigranet.data.folder_index import index_csv, index_folder
+from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
-from tigranet.data.letterbox import UnreadableFile, usual_size
+from tigranet.data.letterbox import UnreadableFile, default_file_size
 from tigranet.data.npz_data import read_npz_images
 from tigranet.data.splits import draw, split
 
-TABLES = (".csv", ".tsv")
-IN_MEMORY = 2**30
-"""Bytes of images that are held in memory."""
+TABLE_SUFFIXES = (".csv", ".tsv")
+MAX_BYTES_IN_MEMORY = 2**30
+"""Larger parts of a data set are kept in a temporary file that is mapped into memory."""
 
 
 def is_user_data(path: Path) -> bool:
-    """Whether ``path`` is of a kind that :func:`load_user_data` reads."""
-    return path.is_dir() or path.suffix.lower() in (*TABLES, ".npz")
+    """Whether a path is of a kind that :func:`load_user_data` reads: a folder, a table or an .npz file.
+
+    Args:
+        path: The path. A file need not exist: only its suffix is examined.
+
+    Returns:
+        True for folders and supported suffixes.
+    """
+    return path.is_dir() or path.suffix.lower() in (*TABLE_SUFFIXES, ".npz")
 
 
 def load_user_data(
@@ -36,40 +44,60 @@ def load_user_data(
     train_images: int | None = None,
     step: Callable[[], None] = lambda: None,
 ) -> tuple[DataSet, list[UnreadableFile]]:
-    """The images of ``path`` as a data set, and the files that were left out. ``step`` is called after each file.
+    """Load a folder, a table or an .npz file as a data set.
 
-    Images are brought to one square size (:func:`~tigranet.data.letterbox.letterbox`): ``size``, or the median of their
-    longer sides, at most 64. Where ``path`` does not say which images train, ``seed`` draws 15 % of each class to
-    validate and 15 % to test; or ``train_images`` of them to train, and all the others test. Where it does, images to
-    validate that are missing are drawn likewise, and those to validate serve to test as well. The images of one
-    ``group`` are never in two parts (see :mod:`~tigranet.data.folder_index`).
+    Images are brought to one square size (see :func:`~tigranet.data.letterbox.letterbox`).
+
+    If the data do not assign parts, 15 % of each class are drawn for validation and 15 % for testing; or, with
+    ``train_images``, that number is drawn for training and all others are for testing. If the data assign a training
+    part but no validation part, 15 % of the training images are drawn for validation. If they assign no test part, the
+    validation images are also the test images.
+
+    Args:
+        path: A folder (see :mod:`~tigranet.data.folder_index`), a table (see :mod:`~tigranet.data.csv_index`) or an
+            .npz file (see :mod:`~tigranet.data.npz_data`).
+        seed: Seed of the random split.
+        size: Side length of the images in pixels, or None for the median of their longer sides, at most 64.
+        color: Keep all channels instead of the luminance.
+        group: How to find the group of an image: a regular expression for a folder, the name of a column for a table,
+            or of an array for an .npz file. Images of one group are never in different parts.
+        train_images: Number of training images.
+        step: Called after each file that is decoded.
+
+    Returns:
+        The data set, and the files that cannot be read.
+
+    Raises:
+        FileNotFoundError: If ``path`` does not exist.
+        ValueError: If the images cannot be used for training. The message says what is wrong and how to correct it.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder '{path}'")
-    broken: list[UnreadableFile] = []
+    unreadable: list[UnreadableFile] = []
     paths: list[Path] | None = None
     if path.suffix.lower() == ".npz":
         arrays = read_npz_images(path, size, color, group)
         class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
-        every = LabelledImages(arrays.images, torch.tensor(arrays.labels))
+        all_images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
     else:
-        listing = index_folder(path, group) if path.is_dir() else index_csv(path, group)
-        images, read, broken = decode_images(listing.paths, size or usual_size(listing.paths), color, step)
-        class_names = listing.class_names
-        every = LabelledImages(images, torch.tensor(listing.labels)[read])
-        paths = [listing.paths[number] for number in read.tolist()]
-        parts = tuple(listing.parts[number] for number in read.tolist())
-        groups = None if listing.groups is None else tuple(listing.groups[number] for number in read.tolist())
-    _check_trained(path, class_names, every.labels, parts)
-    drawn = _parts(every.labels, class_names, parts, groups, seed, train_images)
-    moved = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
-    files = None if paths is None else tuple(str(paths[place]) for place in drawn[2].tolist())
-    train, validation, test = (_taken(every, part) for part in drawn)
+        index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
+        images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
+        positions = readable.tolist()
+        class_names = index.class_names
+        all_images = LabelledImages(images, torch.tensor(index.labels)[readable])
+        paths = [index.paths[position] for position in positions]
+        parts = tuple(index.parts[position] for position in positions)
+        groups = None if index.groups is None else tuple(index.groups[position] for position in positions)
+    _check_training_images(path, class_names, all_images.labels, parts)
+    indices = _assign_parts(all_images.labels, class_names, parts, groups, seed, train_images)
+    files = None if paths is None else tuple(str(paths[position]) for position in indices[2].tolist())
+    train, validation, test = (_take(all_images, part) for part in indices)
     name = path.resolve().name if path.is_dir() else path.stem
-    return DataSet(name, class_names, train, validation, test, moved, files), broken
+    test_motion = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
+    return DataSet(name, class_names, train, validation, test, test_motion, files), unreadable
 
 
-def _parts(
+def _assign_parts(
     labels: Tensor,
     class_names: tuple[str, ...],
     parts: tuple[str, ...],
@@ -77,51 +105,63 @@ def _parts(
     seed: int,
     train_images: int | None,
 ) -> list[Tensor]:
-    given = {name: torch.tensor([place for place, part in enumerate(parts) if part == name]) for name in set(parts)}
+    """Return the positions of the training, validation and test images."""
+    members = {name: torch.tensor([place for place, part in enumerate(parts) if part == name]) for name in set(parts)}
     if train_images is not None:
-        if set(given) != {""} or groups is not None:
-            raise ValueError("a number of training images is drawn from images that have no parts and no groups")
+        if set(members) != {""} or groups is not None:
+            raise ValueError(
+                "a number of training images can be drawn only from images without parts and groups: "
+                "leave out the number of training images, or the parts and groups"
+            )
         train, test = draw(labels, class_names, seed, train_images)
         return [train, train[:0], test]
-    if "" in given:
+    if "" in members:
         return split(labels, class_names, seed, 2, groups)
-    train = given["train"]
+    train = members["train"]
     _check_groups(parts, groups)
-    if "validation" not in given:
-        inside = None if groups is None else [groups[place] for place in train.tolist()]
-        kept, held_out = split(labels[train], class_names, seed, 1, inside)
-        train, given["validation"] = train[kept], train[held_out]
-    return [train, given["validation"], given.get("test", given["validation"])]
+    if "validation" not in members:
+        training_groups = None if groups is None else [groups[position] for position in train.tolist()]
+        remaining, held_out = split(labels[train], class_names, seed, 1, training_groups)
+        train, members["validation"] = train[remaining], train[held_out]
+    return [train, members["validation"], members.get("test", members["validation"])]
 
 
-def _taken(every: LabelledImages, part: Tensor) -> LabelledImages:
-    """Some of the images: in memory, or where they are very many in a nameless file that is mapped into it."""
-    shape = (len(part), *every.images.shape[1:])
-    if math.prod(shape) * every.images.itemsize <= IN_MEMORY:
-        return every.take(part)
+def _take(images: LabelledImages, indices: Tensor) -> LabelledImages:
+    """Select images, in memory or, if they are too large, in an unnamed temporary file that is mapped into memory."""
+    shape = (len(indices), *images.images.shape[1:])
+    if math.prod(shape) * images.images.itemsize <= MAX_BYTES_IN_MEMORY:
+        return images.take(indices)
     with tempfile.TemporaryFile() as file:
-        images = torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
-    for rows in torch.arange(len(part)).split(1024):
-        images[rows] = every.images[part[rows]]
-    return LabelledImages(images, every.labels[part])
+        pixels = torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
+    for rows in torch.arange(len(indices)).split(1024):
+        pixels[rows] = images.images[indices[rows]]
+    return LabelledImages(pixels, images.labels[indices])
 
 
-def _check_trained(path: Path, class_names: tuple[str, ...], labels: Tensor, parts: tuple[str, ...]) -> None:
-    found = set(parts)
-    if not found & {"", "train"}:
+def _check_training_images(path: Path, class_names: tuple[str, ...], labels: Tensor, parts: tuple[str, ...]) -> None:
+    """Check that every class has at least one readable training image."""
+    part_names = set(parts)
+    if not part_names & {"", "train"}:
         raise ValueError(
-            f"no image of '{path}' is of the part train and can be read, only of {' and '.join(sorted(found))}: "
-            "give that part to some, or leave out the parts and they are drawn"
+            f"'{path}' has no readable image in the part train, only in {' and '.join(sorted(part_names))}: "
+            "assign some images to train, or leave out the parts to have them drawn at random"
         )
-    trained = {label for label, part in zip(labels.tolist(), parts, strict=True) if part in ("", "train")}
+    training_labels = {label for label, part in zip(labels.tolist(), parts, strict=True) if part in ("", "train")}
     for label, name in enumerate(class_names):
-        if label not in trained:
-            which = "is of the part train and can be read" if "train" in found else "can be read"
-            raise ValueError(f"no image of the class '{name}' of '{path}' {which}: add some, or leave the class out")
+        if label not in training_labels:
+            where = " in the part train" if "train" in part_names else ""
+            raise ValueError(
+                f"the class '{name}' of '{path}' has no readable image{where}: add images, or remove the class"
+            )
 
 
 def _check_groups(parts: tuple[str, ...], groups: tuple[str, ...] | None) -> None:
-    where: dict[str, str] = {}
-    for part, group in zip(parts, groups or parts, strict=True):
-        if groups is not None and where.setdefault(group, part) != part:
-            raise ValueError(f"the group '{group}' is in two parts, {where[group]} and {part}: put it into one of them")
+    """Check that the parts in the data do not separate a group."""
+    part_of_group: dict[str, str] = {}
+    if groups is None:
+        return
+    for part, group in zip(parts, groups, strict=True):
+        if part_of_group.setdefault(group, part) != part:
+            raise ValueError(
+                f"the group '{group}' is in two parts, {part_of_group[group]} and {part}: put it into one of them"
+            )

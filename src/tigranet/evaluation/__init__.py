@@ -1,4 +1,4 @@
-"""What a trained network is worth."""
+"""Evaluation of trained networks: predictions, accuracy, robustness, reports and speed. Nothing here trains."""
 
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
 from tigranet.evaluation.file_predictions import UNKNOWN, Prediction, feature_names, file_features, predict_files

@@ -1,62 +1,129 @@
-"""How often a network is right, upright and moved."""
+"""Accuracy of a network on upright images, and on images that are rotated or shifted at random."""
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.data.augment.rigid import Interpolation, Isometry
 from tigranet.data.dataset import LabelledImages
+from tigranet.evaluation.batched_inference import apply_in_batches, module_device
+from tigranet.evaluation.predictions import Transform, identity
 
-ENOUGH = 1000
-"""Moved images are drawn anew until there are as many as this, at most ten times."""
-AT_ONCE = {"cpu": 256, "elsewhere": 2048}
-"""Images a batch: few where a cache is to hold them, many where each batch costs a launch."""
+MIN_MOVED_IMAGES = 1000
+"""Small data sets are moved several times, with new random movements, until there are at least this many images."""
+MAX_DRAWS = 10
+"""Largest number of times that a data set is moved."""
+CPU_BATCH_SIZE = 256
+"""Batch size on the CPU: small enough for its cache."""
+GPU_BATCH_SIZE = 2048
+"""Batch size on other devices: large enough that launching kernels takes little of the time."""
 
 
 class Accuracy(NamedTuple):
-    """Mean and standard deviation, in per cent, over draws of how the images are moved."""
+    """Mean and standard deviation of an accuracy over several random movements of the same images."""
 
     mean: float
+    """In per cent."""
     std: float
+    """In percentage points."""
     draws: int
+    """How many times the images were moved."""
 
     def __str__(self) -> str:
         return f"{self.mean:.1f} ± {self.std:.1f}" if self.draws > 1 else f"{self.mean:.1f}"
 
 
-def device_of(module: nn.Module) -> torch.device:
-    """Where a module is."""
-    return next((tensor.device for tensor in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+def predict(
+    module: nn.Module,
+    images: Float[Tensor, "count maps height width"],
+    batch_size: int | None = None,
+    transform: Transform = identity,
+) -> Int[Tensor, " count"]:
+    """Return the class of the highest logit of each image.
+
+    Args:
+        module: The network, from images to logits (batch, classes). It computes on its own device, in evaluation mode.
+        images: The images.
+        batch_size: Batch size. None selects it for the device of the network.
+        transform: A function that each batch is passed through first, on the device of the network.
+
+    Returns:
+        The class indices, on the CPU.
+    """
+    batches = images.split(batch_size or _batch_size(module_device(module)))
+    return _highest_classes(module, batches, transform)
 
 
-@torch.inference_mode()
-def predict(module: nn.Module, images: Tensor, batch_size: int | None = None) -> Tensor:
-    """The class of each image, computed where the module is, in evaluation mode."""
-    device = device_of(module)
-    training = module.training
-    try:
-        module.eval()
-        size = batch_size or AT_ONCE["cpu" if device.type == "cpu" else "elsewhere"]
-        return torch.cat([module(batch.to(device)).argmax(1) for batch in images.split(size)]).cpu()
-    finally:
-        module.train(training)
+def accuracy(module: nn.Module, data: LabelledImages, transform: Transform = identity) -> float:
+    """Return the percentage of images that are classified correctly.
 
+    Args:
+        module: The network, from images to logits (batch, classes).
+        data: The images and their labels.
+        transform: A function that each batch is passed through first, on the device of the network.
 
-def accuracy(module: nn.Module, data: LabelledImages) -> float:
-    """The part of the images whose class is right, in per cent."""
-    return 100 * float((predict(module, data.images) == data.labels).double().mean())
+    Returns:
+        The accuracy in per cent.
+    """
+    return _percentage_correct(predict(module, data.images, transform=transform), data)
 
 
 def moved_accuracy(
     module: nn.Module, data: LabelledImages, moved: Isometry, seed: int = 0, interpolation: Interpolation = "bilinear"
 ) -> Accuracy:
-    """The accuracy with every image moved by itself, over draws by ``seed``."""
+    """Measure the accuracy when every image is moved by its own random angle and shift.
+
+    Images are moved batch by batch on the device of the network, so memory does not grow with the data set. The
+    movements do not depend on the batch size. A data set of fewer than :data:`MIN_MOVED_IMAGES` images is moved up to
+    :data:`MAX_DRAWS` times.
+
+    Args:
+        module: The network, from images to logits (batch, classes).
+        data: The images and their labels.
+        moved: The kind of movement.
+        seed: Seed of the random movements.
+        interpolation: How values between pixels are computed.
+
+    Returns:
+        Mean and standard deviation over the draws.
+    """
     generator = torch.Generator().manual_seed(seed)
-    draws = min(10, -(-ENOUGH // len(data.labels))) if moved.rotated or moved.max_shift else 1
-    images = data.images.to(device_of(module))  # they are moved there as well
-    seen = torch.tensor(
-        [accuracy(module, data._replace(images=moved(images, generator, interpolation))) for _ in range(draws)],
+    is_random = moved.rotated or moved.max_shift
+    draws = min(MAX_DRAWS, -(-MIN_MOVED_IMAGES // len(data.labels))) if is_random else 1
+    accuracies = torch.tensor(
+        [
+            _percentage_correct(
+                _highest_classes(module, _moved_batches(module, data.images, moved, generator, interpolation)), data
+            )
+            for _ in range(draws)
+        ],
         dtype=torch.float64,
     )
-    return Accuracy(float(seen.mean()), float(seen.std(correction=0)), draws)
+    return Accuracy(float(accuracies.mean()), float(accuracies.std(correction=0)), draws)
+
+
+def _moved_batches(
+    module: nn.Module, images: Tensor, moved: Isometry, generator: torch.Generator, interpolation: Interpolation
+) -> Iterator[Tensor]:
+    """Move images batch by batch, by the movements that ``generator`` draws for all of them at once."""
+    device = module_device(module)
+    movements = moved.draw(len(images), generator)
+    size = _batch_size(device)
+    for start in range(0, len(images), size):
+        rows = slice(start, start + size)
+        yield moved.apply(images[rows].to(device), movements.select(rows), interpolation)
+
+
+def _highest_classes(module: nn.Module, batches: Iterable[Tensor], transform: Transform = identity) -> Tensor:
+    return apply_in_batches(module, batches, lambda batch: module(transform(batch)).argmax(1))
+
+
+def _percentage_correct(classes: Tensor, data: LabelledImages) -> float:
+    return 100 * float((classes == data.labels).double().mean())
+
+
+def _batch_size(device: torch.device) -> int:
+    return CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE

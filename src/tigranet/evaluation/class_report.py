@@ -1,4 +1,4 @@
-"""Which classes are told apart and which are taken for another."""
+"""Results per class: confusion matrix, precision, recall, and the most confident mistakes."""
 
 import math
 from collections.abc import Sequence
@@ -13,64 +13,104 @@ from tigranet.evaluation.predictions import Predictions
 
 
 @dataclass(frozen=True)
-class ClassFigures:
-    """Parts of 1; None where there is nothing to divide by."""
+class ClassMetrics:
+    """Metrics of one class, as fractions. None where the denominator is zero."""
 
     name: str
+    """Name of the class."""
     support: int
-    """Images of this class."""
+    """Number of images of this class."""
     precision: float | None
-    """Of the images that were said to be of this class, those that are."""
+    """Fraction of the images predicted as this class that belong to it."""
     recall: float | None
-    """Of the images of this class, those that were said to be."""
+    """Fraction of the images of this class that are predicted as this class."""
     f1: float | None
+    """Harmonic mean of precision and recall."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """An image that was taken for another class."""
+    """An image whose predicted class is wrong."""
 
     image: int
-    """Its number in the data."""
+    """Index of the image in the data."""
     answer: str
+    """Name of the predicted class."""
     truth: str
+    """Name of the true class."""
     probability: float
+    """Probability of the predicted class."""
     file: str | None = None
+    """Path of the image, if it comes from a file."""
 
 
-def confusion(data: LabelledImages, seen: Predictions, classes: int) -> Int[np.ndarray, "truth answer"]:
-    """How many images of each class were said to be of each class."""
-    return np.asarray(confusion_matrix(data.labels.numpy(), seen.classes.numpy(), labels=np.arange(classes)))
+def confusion_counts(
+    data: LabelledImages, predictions: Predictions, classes: int
+) -> Int[np.ndarray, "truth predicted"]:
+    """Count the images by their true and their predicted class.
+
+    Args:
+        data: The images and their labels.
+        predictions: The predictions for these images.
+        classes: Number of classes.
+
+    Returns:
+        The confusion matrix: rows are true classes, columns predicted ones.
+    """
+    labels, predicted = data.labels.numpy(), predictions.classes.numpy()
+    return np.asarray(confusion_matrix(labels, predicted, labels=np.arange(classes)))
 
 
-def figures_by_class(data: LabelledImages, seen: Predictions, class_names: Sequence[str]) -> tuple[ClassFigures, ...]:
-    """A row a class, also for a class of which there is no image."""
+def metrics_by_class(
+    data: LabelledImages, predictions: Predictions, class_names: Sequence[str]
+) -> tuple[ClassMetrics, ...]:
+    """Compute precision, recall and F1 of each class.
+
+    Args:
+        data: The images and their labels.
+        predictions: The predictions for these images.
+        class_names: Names of all classes, including those without an image.
+
+    Returns:
+        One entry per class, in the order of ``class_names``.
+    """
     precision, recall, f1, support = precision_recall_fscore_support(
-        data.labels.numpy(), seen.classes.numpy(), labels=np.arange(len(class_names)), zero_division=np.nan
+        data.labels.numpy(), predictions.classes.numpy(), labels=np.arange(len(class_names)), zero_division=np.nan
     )
     return tuple(
-        ClassFigures(name, int(images), *(None if math.isnan(value) else float(value) for value in values))
+        ClassMetrics(name, int(images), *(None if math.isnan(value) else float(value) for value in values))
         for name, images, *values in zip(class_names, support, precision, recall, f1, strict=True)
     )
 
 
 def confident_mistakes(
     data: LabelledImages,
-    seen: Predictions,
+    predictions: Predictions,
     class_names: Sequence[str],
     files: Sequence[str] | None = None,
     at_most: int = 12,
 ) -> tuple[Mistake, ...]:
-    """The mistakes with the highest probabilities, the highest first."""
-    wrong = (seen.classes != data.labels).nonzero().flatten().tolist()
-    chosen = sorted(wrong, key=lambda image: (-float(seen.confidence[image]), image))[:at_most]
+    """Return the wrong predictions with the highest probabilities.
+
+    Args:
+        data: The images and their labels.
+        predictions: The predictions for these images.
+        class_names: Names of all classes.
+        files: Paths of the images, if they come from files.
+        at_most: Largest number of mistakes to return.
+
+    Returns:
+        The mistakes, the most confident first.
+    """
+    wrong = (predictions.classes != data.labels).nonzero().flatten().tolist()
+    most_confident = sorted(wrong, key=lambda image: (-float(predictions.confidence[image]), image))[:at_most]
     return tuple(
         Mistake(
             image,
-            class_names[int(seen.classes[image])],
+            class_names[int(predictions.classes[image])],
             class_names[int(data.labels[image])],
-            float(seen.confidence[image]),
+            float(predictions.confidence[image]),
             None if files is None else files[image],
         )
-        for image in chosen
+        for image in most_confident
     )

@@ -1,4 +1,4 @@
-"""What a network says of image files: any number of them, a few in memory at a time."""
+"""Predictions and features of image files: any number of files, with one batch in memory at a time."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,71 +10,114 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
+from tigranet.evaluation.batched_inference import apply_in_batches, inference
 from tigranet.model import TIGraNet
 
 UNKNOWN = "unknown"
-BATCH = 64
+"""Label of images whose most probable class is not probable enough."""
+BATCH_SIZE = 64
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The most probable class of one image, or ``unknown`` where its probability is too low."""
+    """The most probable class of one image file."""
 
     path: str
+    """Path of the file."""
     label: str
+    """Name of the class, or :data:`UNKNOWN` if its probability is too low."""
     probability: float
+    """Probability of the class, rounded to 6 decimals."""
 
 
 def predict_files(
-    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH
+    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH_SIZE
 ) -> Iterator[Prediction | UnreadableFile]:
-    """An answer to each file, in order; a file that cannot be read yields the reason.
+    """Predict the class of image files.
 
-    Images are brought to the size that ``net`` was trained on. Below the probability ``reject`` the label is 'unknown'.
+    Images are scaled to the size that the network was trained on. The network computes on its own device, in
+    evaluation mode.
+
+    Args:
+        net: The network.
+        paths: The files.
+        reject: Probability below which the label of an image is :data:`UNKNOWN`.
+        batch_size: Batch size.
+
+    Yields:
+        For each file, in order, its prediction, or the reason why it cannot be read.
+
+    Raises:
+        ValueError: If ``reject`` is not a probability, or if the network has no image size.
     """
     if not 0 <= reject <= 1:
-        raise ValueError(f"reject is a probability in [0, 1], got {reject}")
-    for path, logits in _streamed(net, net, paths, batch_size):
+        raise ValueError(f"reject must be a probability in [0, 1], got {reject}")
+    for path, logits in _apply_to_files(net, net, paths, batch_size):
         if isinstance(logits, UnreadableFile):
             yield logits
             continue
         probability, label = logits.softmax(0).max(0)
-        known = float(probability) >= reject
-        yield Prediction(str(path), net.class_names[int(label)] if known else UNKNOWN, round(float(probability), 6))
+        is_known = float(probability) >= reject
+        yield Prediction(str(path), net.class_names[int(label)] if is_known else UNKNOWN, round(float(probability), 6))
 
 
 def file_features(
-    net: TIGraNet, paths: Iterable[Path], batch_size: int = BATCH
-) -> Iterator[tuple[Path, Float[Tensor, " statistics"] | UnreadableFile]]:
-    """The invariant statistics of each file, in order, or the reason why there are none."""
-    yield from _streamed(net, net.features, paths, batch_size)
+    net: TIGraNet, paths: Iterable[Path], batch_size: int = BATCH_SIZE
+) -> Iterator[tuple[Path, Float[Tensor, " features"] | UnreadableFile]]:
+    """Compute the invariant features of image files.
+
+    Images are scaled to the size that the network was trained on. The network computes on its own device, in
+    evaluation mode.
+
+    Args:
+        net: The network.
+        paths: The files.
+        batch_size: Batch size.
+
+    Yields:
+        For each file, in order, its path with its features on the CPU, or with the reason why it cannot be read.
+
+    Raises:
+        ValueError: If the network has no image size.
+    """
+    yield from _apply_to_files(net, net.features, paths, batch_size)
 
 
 def feature_names(net: TIGraNet) -> list[str]:
-    """What each statistic is: the mean or the variance, of which map, of which Chebyshev order.
+    """Return the names of the invariant features of a network.
 
-    >>> feature_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
-    ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
+    Each feature is the mean or the variance of one map after a Chebyshev polynomial of some order.
+
+    Args:
+        net: The network.
+
+    Returns:
+        One name per feature, in the order of ``net.features``.
+
+    Example:
+        >>> feature_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
+        ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
     """
-    maps = len(net.maps(next(net.parameters()).new_zeros(1, net.in_maps, 3, 3))[-1].z[0])
-    each = [f"{name}{k}" for k in range(net.statistics.order + 1) for name in ("mean", "variance")]
-    return [f"map{i}_{name}" for i in range(maps) for name in each]
+    with inference(net):
+        maps = net.maps(next(net.parameters()).new_zeros(1, net.in_maps, 3, 3))[-1].z.shape[1]
+    moments = [f"{name}{order}" for order in range(net.statistics.order + 1) for name in ("mean", "variance")]
+    return [f"map{i}_{moment}" for i in range(maps) for moment in moments]
 
 
-def _streamed(
-    net: TIGraNet, compute: Callable[[Tensor], Tensor], paths: Iterable[Path], batch_size: int
+def _apply_to_files(
+    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path], batch_size: int
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
+    """Yield each path with its row of the output of ``function``, or with the reason why it cannot be read."""
     if net.image_size is None:
-        raise ValueError("this model does not say what size its images had: train it with 'tigranet train'")
+        raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
     while batch := list(islice(files, batch_size)):
-        readable = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
-        with torch.inference_mode():
-            computed: Iterator[Tensor] = iter(compute(torch.stack(readable)) if readable else [])
+        images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
+        outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
         for path, image in batch:
             if isinstance(image, UnreadableFile):
                 yield path, image
             elif image.shape[0] != net.in_maps:
                 yield path, UnreadableFile(path, f"has {image.shape[0]} channels, the model reads {net.in_maps}")
             else:
-                yield path, next(computed)
+                yield path, next(outputs)

@@ -1,57 +1,86 @@
-"""What a network answers, and how sure it is."""
+"""Predictions of a network on images in memory: logits, classes and confidence."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.data.dataset import LabelledImages
+from tigranet.evaluation.batched_inference import apply_in_batches
 
 Transform = Callable[[Tensor], Tensor]
 """A function of a batch of images."""
 
 
-def as_it_is(images: Tensor) -> Tensor:
-    """The transform that does nothing."""
+def identity(images: Tensor) -> Tensor:
+    """Return the images unchanged.
+
+    Args:
+        images: A batch of images.
+
+    Returns:
+        The same tensor.
+    """
     return images
 
 
 class Predictions(NamedTuple):
-    """The most probable class of each image, and its probability: the confidence."""
+    """The most probable class of each image, and its probability."""
 
     classes: Int[Tensor, " count"]
+    """Class indices."""
     confidence: Float[Tensor, " count"]
+    """Probability of the most probable class."""
 
-    def right(self, data: LabelledImages) -> int:
-        """How many are the class of their image."""
+    def count_correct(self, data: LabelledImages) -> int:
+        """Count the images whose predicted class is their label.
+
+        Args:
+            data: The images and their labels.
+
+        Returns:
+            The number of correct predictions.
+        """
         return int((self.classes == data.labels).sum())
 
 
-@torch.inference_mode()
 def logits_of(
     module: nn.Module,
     images: Float[Tensor, "count maps height width"],
-    transform: Transform = as_it_is,
+    transform: Transform = identity,
     batch_size: int = 64,
 ) -> Float[Tensor, "count classes"]:
-    """What ``module`` says of transformed images, a batch at a time, computed where the module is."""
-    device = next((parameter.device for parameter in module.parameters()), images.device)
-    training = module.training
-    try:
-        module.eval()
-        return torch.cat([module(transform(batch.to(device))).cpu() for batch in images.split(batch_size)])
-    finally:
-        module.train(training)
+    """Return the logits of transformed images.
+
+    Args:
+        module: The network, from images to logits. It computes on its own device, in evaluation mode.
+        images: The images.
+        transform: A function that each batch is passed through first, on the device of the network.
+        batch_size: Batch size.
+
+    Returns:
+        The logits, on the CPU.
+    """
+    return apply_in_batches(module, images.split(batch_size), lambda batch: module(transform(batch)))
 
 
 def predict_classes(
     module: nn.Module,
     images: Float[Tensor, "count maps height width"],
-    transform: Transform = as_it_is,
+    transform: Transform = identity,
     batch_size: int = 64,
 ) -> Predictions:
-    """The answers of ``module`` to transformed images."""
-    seen = logits_of(module, images, transform, batch_size).softmax(1).max(1)
-    return Predictions(seen.indices, seen.values)
+    """Return the most probable class of transformed images, with its probability.
+
+    Args:
+        module: The network, from images to logits. It computes on its own device, in evaluation mode.
+        images: The images.
+        transform: A function that each batch is passed through first, on the device of the network.
+        batch_size: Batch size.
+
+    Returns:
+        The predictions, on the CPU.
+    """
+    highest = logits_of(module, images, transform, batch_size).softmax(1).max(1)
+    return Predictions(highest.indices, highest.values)

@@ -1,4 +1,4 @@
-"""What something was measured with: versions and machine."""
+"""Provenance of measurements: software versions and hardware."""
 
 import platform
 import re
@@ -12,7 +12,11 @@ from tigranet import __version__
 
 
 def versions() -> dict[str, str]:
-    """Of this package, and of what its numbers depend on."""
+    """Return the versions of this package, of Python, and of the libraries that affect its numbers.
+
+    Returns:
+        Versions by name.
+    """
     return {
         "tigranet": __version__,
         "torch": torch.__version__,
@@ -22,8 +26,12 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The processor, how many threads are used, and the GPU if there is one."""
-    about = Path("/proc/cpuinfo")
-    named = re.search(r"model name\s*: (.*)", about.read_text()) if about.exists() else None
+    """Describe the machine.
+
+    Returns:
+        The name of the processor, the number of threads of PyTorch, and the name of the GPU or None.
+    """
+    cpuinfo = Path("/proc/cpuinfo")
+    model_name = re.search(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else None
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"cpu": named[1] if named else platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}
+    return {"cpu": model_name[1] if model_name else platform.machine(), "threads": torch.get_num_threads(), "gpu": gpu}

@@ -1,4 +1,4 @@
-"""Every number of the report on a network."""
+"""The report on a network: every number that is shown, measured on the test images of a data set."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,21 +14,22 @@ from torch import Tensor
 
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.evaluation.batched_inference import inference, module_device
 from tigranet.evaluation.class_report import (
-    ClassFigures,
+    ClassMetrics,
     Mistake,
     confident_mistakes,
-    confusion,
-    figures_by_class,
+    confusion_counts,
+    metrics_by_class,
 )
 from tigranet.evaluation.curves import (
     ANGLES,
     Curve,
-    against_angle,
-    against_shift,
-    change_by_angle,
+    angle_curve,
+    invariance_error_by_angle,
+    rotate_all,
+    shift_curve,
     shift_lengths,
-    turned,
 )
 from tigranet.evaluation.predictions import Transform, predict_classes
 from tigranet.evaluation.provenance import machine, versions
@@ -36,77 +37,108 @@ from tigranet.evaluation.robustness import Robustness, check_compatible, measure
 from tigranet.model import TIGraNet
 
 QUARTERS = (90, 180, 270)
+"""Angles of the quarter turns, in degrees."""
 CURVE_IMAGES = 1000
-"""The curves are drawn with at most this many test images; the accuracies beside them are those of all."""
+"""Largest number of test images for the curves. The accuracies in the tables use all test images."""
 CHANGE_IMAGES = 100
-"""The change of the answers is measured on at most this many."""
+"""Largest number of test images for the change of the outputs."""
 
 
 @dataclass(frozen=True)
 class QuarterTurn:
-    """All test images turned by a multiple of 90 degrees, to the pixel."""
+    """Predictions for all test images rotated by a multiple of 90 degrees, which changes no pixel values."""
 
     degrees: int
+    """The angle."""
     right: int
+    """Number of correct predictions."""
     changed: int
-    """Images whose answer is not that to the upright image."""
+    """Number of predictions that differ from those for the upright images."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One network, measured."""
+    """The measurements of one network."""
 
     name: str
+    """Name of the network in the report."""
     architecture: str
+    """Its architecture, in the paper's notation."""
     parameters: int
+    """Number of parameters."""
     robustness: Robustness
+    """Accuracies on upright and on moved test images."""
     right: int
-    """Of the test images, upright."""
+    """Number of correct predictions for upright test images."""
     quarter_turns: tuple[QuarterTurn, ...]
+    """Predictions at each of :data:`QUARTERS`."""
     by_angle: Curve
+    """Accuracy and confidence over the angle of rotation."""
     by_shift: Curve
+    """Accuracy and confidence over the length of a shift."""
     change: dict[str, tuple[float, ...]]
-    """By what is looked at, its invariance error at the angles of ``by_angle``."""
+    """Invariance error of the logits, and of the features if there are any, at the angles of ``by_angle``."""
 
     def exact(self) -> bool:
-        """Whether no answer changes when the image is turned by 90, 180 or 270 degrees."""
+        """Whether no prediction changes when the images are rotated by 90, 180 or 270 degrees.
+
+        Returns:
+            True if all predictions stay the same.
+        """
         return all(turn.changed == 0 for turn in self.quarter_turns)
 
 
 @dataclass(frozen=True)
-class DataFigures:
-    """What was measured on."""
+class DataSummary:
+    """Description of the data set."""
 
     name: str
+    """Name of the data set."""
     how_split: str
+    """How the images were split, in words."""
     moved: str
+    """How test images are moved, in words."""
     outside: str
+    """What enters from outside a moved image."""
     size: tuple[int, int]
+    """Height and width of the images."""
     channels: int
+    """Number of channels."""
     images: dict[str, tuple[int, ...]]
-    """By part (train, validation, test), the images of each class."""
+    """Number of images of each class, by part: train, validation and test."""
     class_names: tuple[str, ...]
+    """Names of the classes."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A network on a data set, beside a plain CNN where there is one, and how all of it came about."""
+    """A network on a data set, compared with a plain CNN if there is one, and how the numbers were obtained."""
 
-    data: DataFigures
+    data: DataSummary
+    """The data set."""
     subjects: tuple[Subject, ...]
-    """The network, then the CNN."""
+    """The network, followed by the CNN if there is one."""
     confusion: tuple[tuple[int, ...], ...]
-    """Rows are what the images are, columns what the network said, upright."""
-    classes: tuple[ClassFigures, ...]
+    """Confusion matrix of the network on upright images: rows are true classes, columns predicted ones."""
+    classes: tuple[ClassMetrics, ...]
+    """Metrics of the network for each class."""
     mistakes: int
+    """Number of wrong predictions of the network for upright images."""
     confident_mistakes: tuple[Mistake, ...]
+    """The wrong predictions with the highest probabilities."""
     change_images: int
+    """Number of images on which the change of the outputs was measured."""
     seed: int
+    """Seed of the random movements."""
     made: dict[str, Any]
-    """The command, the recipe of the CNN, versions, machine, date."""
+    """Provenance: the command, the recipe of the CNN, versions, machine and date."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return all numbers as values that can be written as JSON.
+
+        Returns:
+            The fields by name.
+        """
         subjects = [asdict(subject) | {"robustness": subject.robustness.to_json()} for subject in self.subjects]
         return asdict(self) | {"subjects": subjects}
 
@@ -122,18 +154,32 @@ def report_on(
     made: dict[str, Any] | None = None,
     console: Console | None = None,
 ) -> Report:
-    """Measure ``net`` and its ``rival`` on the test images of ``data``; the same arguments give the same numbers.
+    """Measure a network on the test images of a data set. The same arguments give the same numbers.
 
-    ``how_split`` and ``made`` are for the reader. Progress is drawn on ``console``, if one is given.
+    Args:
+        net: The network.
+        data: The data set.
+        rival: A plain CNN to compare with.
+        seed: Seed of the random movements and of the selection of images for the curves.
+        curve_images: Largest number of images for the curves.
+        how_split: How the images were split, in words, for the reader of the report.
+        made: Entries to add to the provenance.
+        console: Where to draw a progress bar. None draws nothing.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: If the network does not fit the data set, or if ``curve_images`` is less than 1.
     """
     check_compatible(net, data)
     if curve_images < 1:
-        raise ValueError(f"the curves need at least 1 image, got {curve_images}")
+        raise ValueError(f"the curves need at least 1 image, got curve_images={curve_images}")
     networks: list[tuple[str, TIGraNet | ConvNet]] = [("TIGraNet", net)]
     if rival is not None:
         networks.append(("plain CNN", rival))
-    some = _draw(data.test, curve_images, seed)
-    few = _draw(data.test, CHANGE_IMAGES, seed)
+    curve_data = _sample(data.test, curve_images, seed)
+    change_data = _sample(data.test, CHANGE_IMAGES, seed)
     lengths = shift_lengths(min(data.test.images.shape[2:]))
     with _progress(console) as bar:
         steps = len(networks) * (4 + len(ANGLES) * 2 + 4 * len(lengths)) + len(ANGLES)
@@ -143,80 +189,88 @@ def report_on(
             if bar and task is not None:
                 bar.advance(task, count)
 
-        subjects = tuple(_subject(name, module, data, some, few, seed, step) for name, module in networks)
-    seen = predict_classes(net, data.test.images)
+        subjects = tuple(
+            _measure_subject(name, module, data, curve_data, change_data, seed, step) for name, module in networks
+        )
+    predictions = predict_classes(net, data.test.images)
+    confusion = confusion_counts(data.test, predictions, len(data.class_names))
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Report(
-        data=_data_figures(data, how_split),
+        data=_summarise(data, how_split),
         subjects=subjects,
-        confusion=tuple(tuple(map(int, row)) for row in confusion(data.test, seen, len(data.class_names))),
-        classes=figures_by_class(data.test, seen, data.class_names),
-        mistakes=len(data.test.labels) - seen.right(data.test),
-        confident_mistakes=confident_mistakes(data.test, seen, data.class_names, data.test_files),
-        change_images=len(few.labels),
+        confusion=tuple(tuple(map(int, row)) for row in confusion),
+        classes=metrics_by_class(data.test, predictions, data.class_names),
+        mistakes=len(data.test.labels) - predictions.count_correct(data.test),
+        confident_mistakes=confident_mistakes(data.test, predictions, data.class_names, data.test_files),
+        change_images=len(change_data.labels),
         seed=seed,
-        made=(made or {})
-        | {"versions": versions(), "machine": machine(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")},
+        made=(made or {}) | {"versions": versions(), "machine": machine(), "date": date},
     )
 
 
-def _subject(
+def _measure_subject(
     name: str,
     module: TIGraNet | ConvNet,
     data: DataSet,
-    some: LabelledImages,
-    few: LabelledImages,
+    curve_data: LabelledImages,
+    change_data: LabelledImages,
     seed: int,
     step: Callable[..., None],
 ) -> Subject:
-    outside = data.test_motion.padding
+    """Measure one network, and call ``step`` as the work proceeds."""
+    padding = data.test_motion.padding
     upright = predict_classes(module, data.test.images)
-    quarters = []
+    quarter_turns = []
     for degrees in QUARTERS:
-        seen = predict_classes(module, data.test.images, partial(turned, degrees=float(degrees)))
-        changed = int((seen.classes != upright.classes).sum())
-        quarters.append(QuarterTurn(degrees, seen.right(data.test), changed))
+        predictions = predict_classes(module, data.test.images, partial(rotate_all, degrees=float(degrees)))
+        changed = int((predictions.classes != upright.classes).sum())
+        quarter_turns.append(QuarterTurn(degrees, predictions.count_correct(data.test), changed))
         step()
     robustness = measure_robustness(module, data, seed)
     step()
-    looked_at: dict[str, Transform] = {"logits": module}
+    by_angle = angle_curve(module, curve_data, padding, step=step)
+    by_shift = shift_curve(module, curve_data, padding, step=lambda: step(4))
+    outputs: dict[str, Transform] = {"logits": module}
     if isinstance(module, TIGraNet):
-        looked_at = {"features": module.features} | looked_at
-    device = next(module.parameters()).device
+        outputs = {"features": module.features} | outputs
+    images = change_data.images.to(module_device(module))
+    with inference(module):
+        change = {
+            output: invariance_error_by_angle(function, images, padding, step=step)
+            for output, function in outputs.items()
+        }
     return Subject(
         name=name,
         architecture=str(module.architecture),
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         robustness=robustness,
-        right=upright.right(data.test),
-        quarter_turns=tuple(quarters),
-        by_angle=against_angle(module, some, outside, step=step),
-        by_shift=against_shift(module, some, outside, step=lambda: step(4)),
-        change={
-            what: change_by_angle(function, few.images.to(device), outside, step=step)
-            for what, function in looked_at.items()
-        },
+        right=upright.count_correct(data.test),
+        quarter_turns=tuple(quarter_turns),
+        by_angle=by_angle,
+        by_shift=by_shift,
+        change=change,
     )
 
 
-def _draw(data: LabelledImages, at_most: int, seed: int) -> LabelledImages:
-    """All, or as many drawn by ``seed``."""
-    chosen = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))[:at_most]
-    return data.take(chosen.sort().values)
+def _sample(data: LabelledImages, at_most: int, seed: int) -> LabelledImages:
+    """Select at most this many images at random, in their original order."""
+    order = torch.randperm(len(data.labels), generator=torch.Generator().manual_seed(seed))
+    return data.take(order[:at_most].sort().values)
 
 
-def _data_figures(data: DataSet, how_split: str) -> DataFigures:
-    def images(labels: Tensor) -> tuple[int, ...]:
+def _summarise(data: DataSet, how_split: str) -> DataSummary:
+    def images_per_class(labels: Tensor) -> tuple[int, ...]:
         return tuple(torch.bincount(labels, minlength=len(data.class_names)).tolist())
 
     channels, height, width = data.test.images.shape[1:]
-    return DataFigures(
+    return DataSummary(
         name=data.name,
         how_split=how_split,
         moved=str(data.test_motion),
         outside=data.test_motion.padding,
         size=(height, width),
         channels=channels,
-        images={part: images(getattr(data, part).labels) for part in ("train", "validation", "test")},
+        images={part: images_per_class(getattr(data, part).labels) for part in ("train", "validation", "test")},
         class_names=data.class_names,
     )
 

@@ -1,10 +1,10 @@
-"""What is lost when images are moved."""
+"""Robustness: how much accuracy a network loses when the test images are rotated or shifted."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.augment.rigid import Isometry
@@ -13,61 +13,111 @@ from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.model import TIGraNet
 
 QUARTER, NEAREST = "turned by 90 degrees", "rotated, pixels not interpolated"
+"""Names of two movements, as they are written to results."""
 
 
 @dataclass(frozen=True)
 class Robustness:
-    """Accuracies in per cent on the test images of a data set."""
+    """Accuracies on the test images of a data set, upright and moved, in per cent."""
 
     data: str
+    """Name of the data set."""
     images: int
+    """Number of test images."""
     upright: float
+    """Accuracy on the images as they are."""
     moved: dict[str, Accuracy]
-    """By what was done to the images."""
+    """Accuracy by kind of movement."""
 
     def drop(self, how: str) -> float:
-        """How many points are lost, against upright images."""
+        """Return the loss of accuracy from upright to moved images.
+
+        Args:
+            how: The kind of movement, one of the keys of ``moved``.
+
+        Returns:
+            The difference in percentage points.
+        """
         return self.upright - self.moved[how].mean
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, the drops among them."""
-        moved = {how: seen._asdict() | {"drop": self.drop(how)} for how, seen in self.moved.items()}
+        """Return all numbers, including the drops, as values that can be written as JSON.
+
+        Returns:
+            The fields by name.
+        """
+        moved = {how: result._asdict() | {"drop": self.drop(how)} for how, result in self.moved.items()}
         return asdict(self) | {"moved": moved}
 
 
 def check_compatible(net: TIGraNet | ConvNet, data: DataSet) -> None:
-    """Whether ``net`` can have been trained on ``data``."""
+    """Check that a network has the classes and the channels of a data set.
+
+    Args:
+        net: The network.
+        data: The data set.
+
+    Raises:
+        ValueError: If the number or the names of the classes, or the number of channels, differ.
+    """
     classes, maps = len(data.class_names), data.test.images.shape[1]
     if (net.num_classes, net.in_maps) != (classes, maps):
         raise ValueError(
             f"the model has {net.num_classes} classes and reads {net.in_maps} channels, "
             f"{data.name} has {classes} and {maps}: it was trained on other data"
         )
-    known = net.config["class_names"] if isinstance(net, TIGraNet) else None
-    if known and tuple(known) != tuple(data.class_names):
+    names = net.config["class_names"] if isinstance(net, TIGraNet) else None
+    if names and tuple(names) != tuple(data.class_names):
         raise ValueError(
-            f"the model knows the classes {', '.join(known)}, {data.name} has {', '.join(data.class_names)}: "
+            f"the model knows the classes {', '.join(names)}, {data.name} has {', '.join(data.class_names)}: "
             "it was trained on other data"
         )
 
 
 def measure_robustness(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) -> Robustness:
-    """:func:`robustness` of a network that is first checked to fit ``data``."""
+    """Check that a network fits a data set, and measure its :func:`robustness`.
+
+    Args:
+        net: The network.
+        data: The data set.
+        seed: Seed of the random movements.
+
+    Returns:
+        The accuracies.
+
+    Raises:
+        ValueError: If the network does not fit the data set.
+    """
     check_compatible(net, data)
     return robustness(net, data, seed)
 
 
 def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
-    """Any network on the test images of ``data``: upright; turned by 90 degrees, which changes no pixel; rotated with
-    and without interpolation; and shifted by as many pixels as the data set says, or an eighth of the image."""
-    rotated = Isometry(rotated=True, padding=data.test_motion.padding)
-    steps = data.test_motion.max_shift or max(1, min(data.test.images.shape[2:]) // 8)
-    shifted = replace(data.test_motion, rotated=False, max_shift=steps)
-    quarter = data.test._replace(images=torch.rot90(data.test.images, 1, (2, 3)))
+    """Measure the accuracy of any network on upright and on moved test images.
+
+    The movements are: a rotation by 90 degrees, which changes no pixel values; rotations by random angles with bilinear
+    interpolation and without interpolation; and random shifts of at most the distance that the data set specifies, or
+    an eighth of the image. Images are moved batch by batch.
+
+    Args:
+        module: The network, from images to logits (batch, classes).
+        data: The data set.
+        seed: Seed of the random movements.
+
+    Returns:
+        The accuracies.
+    """
+    rotation = Isometry(rotated=True, padding=data.test_motion.padding)
+    max_shift = data.test_motion.max_shift or max(1, min(data.test.images.shape[2:]) // 8)
+    shift = replace(data.test_motion, rotated=False, max_shift=max_shift)
     moved = {
-        QUARTER: Accuracy(accuracy(module, quarter), 0.0, 1),
-        str(rotated): moved_accuracy(module, data.test, rotated, seed),
-        NEAREST: moved_accuracy(module, data.test, rotated, seed, "nearest"),
-        str(shifted): moved_accuracy(module, data.test, shifted, seed),
+        QUARTER: Accuracy(accuracy(module, data.test, _quarter_turn), 0.0, 1),
+        str(rotation): moved_accuracy(module, data.test, rotation, seed),
+        NEAREST: moved_accuracy(module, data.test, rotation, seed, "nearest"),
+        str(shift): moved_accuracy(module, data.test, shift, seed),
     }
     return Robustness(data.name, len(data.test.labels), accuracy(module, data.test), moved)
+
+
+def _quarter_turn(images: Tensor) -> Tensor:
+    return torch.rot90(images, 1, (2, 3))

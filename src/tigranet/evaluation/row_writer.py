@@ -1,4 +1,4 @@
-"""Rows of a table written one after the other: to a file that appears only when it is whole, or to the screen."""
+"""Write the rows of a table one by one: to a file that appears only when it is complete, or to standard output."""
 
 import csv
 import json
@@ -12,55 +12,70 @@ from typing import Any
 from tigranet.atomic_files import atomic_write, check_writable
 
 Row = dict[str, Any]
-ROW_GROUP = 4096
+"""Values by column name."""
+PARQUET_ROW_GROUP = 4096
+"""Number of rows that are buffered and written together to a Parquet file."""
+TEXT_COLUMNS = ("path", "label")
 
 
 @contextmanager
 def rows_to(
     names: Sequence[str], csv_file: Path | None = None, parquet: Path | None = None, as_json: bool = False
 ) -> Iterator[Callable[[Row], None]]:
-    """A function that writes one row, with values for ``names``: to a CSV file, to a Parquet file, to the screen as
-    CSV under a header, or as a JSON object a line."""
+    """Open a destination for rows.
+
+    Without a file, rows are printed: as CSV below a header, or as one JSON object per line.
+
+    Args:
+        names: Column names.
+        csv_file: CSV file to write.
+        parquet: Parquet file to write. It takes precedence over ``csv_file``.
+        as_json: Whether to print JSON instead of CSV when there is no file.
+
+    Yields:
+        A function that writes one row, which must have a value for each of ``names``.
+
+    Raises:
+        OSError: If the file cannot be written.
+        ModuleNotFoundError: If a Parquet file is requested and pyarrow is not installed.
+    """
     if parquet is not None:
-        with _parquet(parquet, names) as write:
+        with _parquet_writer(parquet, names) as write:
             yield write
     elif csv_file is not None:
         with atomic_write(csv_file) as file:
-            yield _csv(file, names)
+            yield _csv_writer(file, names)
     elif as_json:
         yield lambda row: print(json.dumps(row))
     else:
-        yield _csv(sys.stdout, names)
+        yield _csv_writer(sys.stdout, names)
 
 
-def _csv(file: Any, names: Sequence[str]) -> Callable[[Row], None]:
+def _csv_writer(file: Any, names: Sequence[str]) -> Callable[[Row], None]:
     table = csv.DictWriter(file, names, lineterminator="\n")
     table.writeheader()
     return table.writerow
 
 
 @contextmanager
-def _parquet(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row], None]]:
-    """Numbers are doubles, all else text; a name of a file that is not UTF-8 is written with '?' for what is not."""
+def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row], None]]:
+    """Write text columns as strings and all others as doubles. Bytes of a path that are not UTF-8 are replaced."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("Parquet is written by pyarrow: pip install 'tigranet[parquet]'") from None
-    texts = ("path", "label")
-    schema = pa.schema([(name, pa.string() if name in texts else pa.float64()) for name in names])
-    rows: list[Row] = []
+        raise ModuleNotFoundError("writing Parquet needs pyarrow: pip install 'tigranet[parquet]'") from None
+    schema = pa.schema([(name, pa.string() if name in TEXT_COLUMNS else pa.float64()) for name in names])
+    buffer: list[Row] = []
     staged = path.with_name(f".{path.name}.{os.getpid()}")
 
     def flush() -> None:
-        table.write_table(pa.Table.from_pylist(rows, schema))
-        rows.clear()
+        table.write_table(pa.Table.from_pylist(buffer, schema))
+        buffer.clear()
 
     def write(row: Row) -> None:
-        rows.append(
-            {name: os.fsencode(row[name]).decode(errors="replace") if name in texts else row[name] for name in names}
-        )
-        if len(rows) == ROW_GROUP:
+        buffer.append({name: _as_utf8(row[name]) if name in TEXT_COLUMNS else row[name] for name in names})
+        if len(buffer) == PARQUET_ROW_GROUP:
             flush()
 
     check_writable(path)
@@ -71,3 +86,7 @@ def _parquet(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row], None]
         os.replace(staged, path)
     finally:
         staged.unlink(missing_ok=True)
+
+
+def _as_utf8(text: str) -> str:
+    return os.fsencode(text).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""How fast a network is on this machine: fused kernels and the plain version, taking turns in one process."""
+"""Speed of a network on this machine: fused kernels against plain PyTorch, alternating in one process."""
 
 import time
 from collections.abc import Callable
@@ -12,31 +12,45 @@ import torch.nn.functional as F
 from tigranet.model import TIGraNet
 from tigranet.ops import using
 
-IN_A_ROW = 10
-"""Calls with one image in a turn, as when images come one after the other."""
+SINGLE_IMAGE_CALLS = 10
+"""Number of consecutive calls with one image in each round, as when images arrive one after the other."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Medians of milliseconds."""
+    """Median times of one task, in milliseconds."""
 
     work: str
+    """Name of the task."""
     fused: float
+    """Time with fused kernels."""
     plain: float
+    """Time with plain PyTorch."""
     images: int = 1
+    """Number of images that the task processes."""
 
     @property
     def times(self) -> float:
-        """How many times faster the fused kernels are."""
+        """Speed-up of the fused kernels over plain PyTorch."""
         return self.plain / self.fused
 
 
 def measure_speed(
     net: TIGraNet, size: int, batch: int = 100, rounds: int = 9, step: Callable[[], None] = lambda: None
 ) -> list[Speed]:
-    """A copy of ``net``, where it is, on square images of ``size``: one image, a batch, a training step of a batch.
+    """Measure how long a network takes for one image, for a batch, and for a training step of a batch.
 
-    ``step`` is called after each of three pieces of work. The weights of ``net`` are left as they are.
+    A copy of the network is measured on the same device, so the weights do not change.
+
+    Args:
+        net: The network.
+        size: Height and width of the images.
+        batch: Batch size.
+        rounds: Number of measurements of each task, after one round of warm-up.
+        step: Called after each of the three tasks.
+
+    Returns:
+        The times of the three tasks.
     """
     device = next(net.parameters()).device
     copy = TIGraNet(**net.config).to(device)
@@ -45,7 +59,7 @@ def measure_speed(
     labels = torch.arange(batch, device=device) % net.num_classes
     optimizer = torch.optim.Adam(copy.parameters())
 
-    def answer(count: int) -> None:
+    def infer(count: int) -> None:
         copy.eval()
         with torch.inference_mode():
             copy(images[:count])
@@ -56,24 +70,25 @@ def measure_speed(
         F.cross_entropy(copy(images), labels).backward()
         optimizer.step()
 
-    works: dict[str, tuple[int, Callable[[], None]]] = {
-        "one image": (1, partial(answer, 1)),
-        f"{batch} images": (batch, partial(answer, batch)),
+    tasks: dict[str, tuple[int, Callable[[], None]]] = {
+        "one image": (1, partial(infer, 1)),
+        f"{batch} images": (batch, partial(infer, batch)),
         f"training step of {batch}": (batch, train),
     }
-    found = []
-    for work, (count, call) in works.items():
-        found.append(Speed(work, *_in_turns(call, rounds, IN_A_ROW if count == 1 else 1, device), count))
+    results = []
+    for name, (count, task) in tasks.items():
+        times = _alternating_times(task, rounds, SINGLE_IMAGE_CALLS if count == 1 else 1, device)
+        results.append(Speed(name, *times, count))
         step()
-    return found
+    return results
 
 
-def _in_turns(call: Callable[[], None], rounds: int, in_a_row: int, device: torch.device) -> tuple[float, float]:
-    """Milliseconds, fused and plain."""
+def _alternating_times(task: Callable[[], None], rounds: int, calls: int, device: torch.device) -> tuple[float, float]:
+    """Return the median milliseconds of a call, fused and plain. The first round, which compiles, is not counted."""
 
-    def once() -> float:
+    def time_once() -> float:
         start = time.perf_counter()
-        call()
+        task()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         return 1e3 * (time.perf_counter() - start)
@@ -81,7 +96,7 @@ def _in_turns(call: Callable[[], None], rounds: int, in_a_row: int, device: torc
     fused, plain = [], []
     for _ in range(rounds + 1):
         with using("fused"):
-            fused += [once() for _ in range(in_a_row)]
+            fused += [time_once() for _ in range(calls)]
         with using("plain"):
-            plain += [once() for _ in range(in_a_row)]
-    return median(fused[in_a_row:]), median(plain[in_a_row:])  # the first calls compile and warm up
+            plain += [time_once() for _ in range(calls)]
+    return median(fused[calls:]), median(plain[calls:])

@@ -1,4 +1,4 @@
-"""Training, for any nn.Module: it knows nothing of graphs."""
+"""Training of image classifiers: works with any ``nn.Module`` and knows nothing about graphs."""
 
 from tigranet.training.fit import Log, fit
 from tigranet.training.hardware import Hardware

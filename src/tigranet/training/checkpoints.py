@@ -1,4 +1,4 @@
-"""What is kept of a training while it runs: to go on from, and to look at."""
+"""Checkpoints of a training in progress, to resume it from, and a table of its losses."""
 
 import csv
 import hashlib
@@ -15,55 +15,93 @@ from torch import nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
+from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training.recipe import Recipe
 
-LAST, BEST, HISTORY = "last.ckpt", "best.ckpt", "history.csv"
+LAST, BEST, HISTORY = LAST_CHECKPOINT, "best.ckpt", "history.csv"
+HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
 
 
 class Checkpoints(Checkpoint):
-    """Every few epochs, and at the end, writes ``last.ckpt`` to ``folder``, and ``best.ckpt`` where the
-    validation loss is the lowest so far: both with all that is needed to go on. ``history.csv`` has a row an epoch,
-    with the seconds from the end of the one before, what is done between epochs included.
+    """Write checkpoints every few epochs and after the last one, and a table with one row per epoch.
 
-    A file replaces the one before it when it is whole. Nothing in it is run when it is read.
+    ``last.ckpt`` is the most recent checkpoint and ``best.ckpt`` the one of the lowest validation loss. Both hold
+    everything that is needed to resume. ``history.csv`` has the losses, the validation accuracy and the seconds of each
+    epoch, measured from the end of the previous one, so that the time between epochs is included.
+
+    Each file is replaced atomically. Checkpoints are loaded with ``weights_only=True``, so loading runs no code from
+    them.
+
+    Args:
+        folder: The folder to write to.
+        fingerprint: The hash of the training, see :func:`training_fingerprint`.
     """
 
-    def __init__(self, folder: Path, about: str) -> None:
-        self.folder, self.about = folder, about
-        self.lowest = math.inf
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self.folder, self.fingerprint = folder, fingerprint
+        self.lowest_loss = math.inf
         self.history: list[dict[str, float]] = []
-        self.clock = perf_counter()
+        self.epoch_start = perf_counter()
 
     def on_train_start(self, *_: Any) -> None:
-        self.clock = perf_counter()
+        """Start the clock of the first epoch."""
+        self.epoch_start = perf_counter()
 
     def on_train_epoch_end(self, trainer: L.Trainer, *_: Any) -> None:
+        """Add a row to the history and, every few epochs, write the files.
+
+        Args:
+            trainer: The trainer that runs.
+        """
         epoch = trainer.current_epoch + 1
-        due = epoch % (trainer.check_val_every_n_epoch or 1) == 0
-        seen = {name: float(value) for name, value in trainer.callback_metrics.items() if due or name == "loss"}
-        before, self.clock = self.clock, perf_counter()
-        self.history.append({"epoch": epoch, **seen, "seconds": round(self.clock - before, 3)})
-        if due or epoch == trainer.max_epochs:
-            if seen.get("validation_loss", math.inf) < self.lowest:
-                self.lowest = seen["validation_loss"]
+        validated = epoch % (trainer.check_val_every_n_epoch or 1) == 0
+        # Without a validation in this epoch, Lightning still holds the validation metrics of an earlier one.
+        metrics = {
+            name: float(value) for name, value in trainer.callback_metrics.items() if validated or name == "loss"
+        }
+        previous, self.epoch_start = self.epoch_start, perf_counter()
+        self.history.append({"epoch": epoch, **metrics, "seconds": round(self.epoch_start - previous, 3)})
+        if validated or epoch == trainer.max_epochs:
+            if metrics.get("validation_loss", math.inf) < self.lowest_loss:
+                self.lowest_loss = metrics["validation_loss"]
                 trainer.save_checkpoint(self.folder / BEST)
             trainer.save_checkpoint(self.folder / LAST)
             if trainer.is_global_zero:
-                with atomic_write(self.folder / HISTORY) as file:
-                    names = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
-                    table = csv.DictWriter(file, names, restval="", lineterminator="\n")
-                    table.writeheader()
-                    table.writerows(self.history)
+                self._write_history()
+
+    def _write_history(self) -> None:
+        with atomic_write(self.folder / HISTORY) as file:
+            table = csv.DictWriter(file, HISTORY_COLUMNS, restval="", lineterminator="\n")
+            table.writeheader()
+            table.writerows(self.history)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"about": self.about, "lowest": self.lowest, "history": self.history}
+        """Return the state that is stored in each checkpoint."""
+        return {"about": self.fingerprint, "lowest": self.lowest_loss, "history": self.history}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.lowest, self.history = state["lowest"], state["history"]
+        """Restore the state of a checkpoint.
+
+        Args:
+            state: The value of :meth:`state_dict`.
+        """
+        self.lowest_loss, self.history = state["lowest"], state["history"]
 
 
-def about(module: nn.Module, train: LabelledImages, validation: LabelledImages | None, recipe: Recipe) -> str:
-    """What a training is of, in brief: two that differ in it do not end with the same weights."""
+def training_fingerprint(
+    module: nn.Module, train: LabelledImages, validation: LabelledImages | None, recipe: Recipe
+) -> str:
+    """Return a hash of everything that determines the result of a training, apart from the initial weights.
+
+    Args:
+        module: The network.
+        train: The training images.
+        validation: The validation images, if any.
+        recipe: The recipe.
+
+    Returns:
+        A hexadecimal hash. Trainings with different hashes end with different weights.
+    """
     digest = hashlib.sha256(f"{module} {getattr(module, 'config', {})} {asdict(recipe)}".encode())
     for tensor in (*train, *(validation or ())):
         if tensor is not None:
@@ -71,19 +109,30 @@ def about(module: nn.Module, train: LabelledImages, validation: LabelledImages |
     return digest.hexdigest()
 
 
-def unfinished(folder: Path, wanted: str) -> Path | None:
-    """The checkpoint in ``folder`` to go on from, if there is one; it must be of the training ``wanted``."""
+def checkpoint_to_resume(folder: Path, fingerprint: str) -> Path | None:
+    """Return the checkpoint in a folder from which a training can be resumed.
+
+    Args:
+        folder: The folder with the checkpoints.
+        fingerprint: The hash of the training that is to be resumed.
+
+    Returns:
+        The path of the checkpoint, or None if there is none.
+
+    Raises:
+        ValueError: If the checkpoint cannot be read, or belongs to a different training.
+    """
     path = folder / LAST
     if not path.exists():
         return None
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)["callbacks"]["Checkpoints"]["about"]
-    except Exception as error:  # of the many kinds that a damaged file may raise
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"'{path}' cannot be read, delete it to start anew: {reason}") from None
-    if found != wanted:
+        stored = torch.load(path, map_location="cpu", weights_only=True)["callbacks"]["Checkpoints"]["about"]
+    except Exception as error:  # A damaged file can raise almost any type.
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(f"cannot read the checkpoint '{path}': {reason}. Delete it to start again") from None
+    if stored != fingerprint:
         raise ValueError(
-            f"'{path}' is of another training (other images, network, recipe or seed): "
-            "give what it was begun with, or train without resuming"
+            f"the checkpoint '{path}' belongs to a different training (its images, network, recipe or seed differ): "
+            "use the original settings, or train without resuming"
         )
     return path

@@ -1,8 +1,9 @@
-"""The one ``fit`` for every network."""
+"""``fit``: train any network on images according to a recipe."""
 
 import tempfile
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -15,13 +16,21 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
-from tigranet.training.checkpoints import BEST, Checkpoints, about, unfinished
+from tigranet.training.checkpoints import BEST, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
 from tigranet.training.hardware import Hardware
 from tigranet.training.lightning_module import ClassifierModule, Diverged
-from tigranet.training.process_state import left_as_it_was
+from tigranet.training.process_state import preserve_lightning_settings, preserve_random_state
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
+
+EXPECTED_WARNINGS = (
+    ".*have no `val_dataloader`.*",  # Training without validation images is allowed.
+    ".*GPU available but not used.*",  # So is training on the CPU of a machine with a GPU,
+    ".*srun.*",  # and training outside the queue of a cluster.
+    ".*sync_dist=True.*",  # The metrics are already averaged over all processes.
+    ".*LeafSpec.*",  # Lightning itself uses a deprecated name of PyTorch.
+)
 
 
 def fit(
@@ -36,89 +45,146 @@ def fit(
     resume: bool = False,
     log: Log = "csv",
 ) -> nn.Module:
-    """Train ``module`` in place by ``recipe``, on ``hardware``; leave it there, in evaluation mode.
+    """Train a network in place.
 
-    Progress is drawn on ``console``, if one is given. The same recipe on the same machine gives the same weights,
-    and the caller's process is left as it was, random numbers and all. Checkpoints and a table of losses go to
-    ``folder``, if one is given, TensorBoard's files too if ``log`` says so. With ``resume``, a training that was broken
-    off there goes on from its last checkpoint and ends with the weights it would have ended with.
+    The same arguments on the same machine give the same weights. Random generators, log levels and the deterministic
+    mode of the process are restored at the end. A process group of ``torch.distributed`` that exists before the call is
+    used and stays; one that the training creates is destroyed at the end.
+
+    Args:
+        module: The network, from images (batch, maps, height, width) to logits (batch, classes).
+        train: The training images.
+        validation: The validation images, if any. They are required to keep the best weights and to stop early.
+        recipe: How to train.
+        console: Where to draw a progress bar. None draws nothing.
+        hardware: What to train on. None uses one device, the fastest that is available.
+        folder: Where to write checkpoints and the table of losses. None writes nothing.
+        resume: Whether to continue from the last checkpoint in ``folder``, if there is one. The weights at the end are
+            the same as without the interruption.
+        log: ``tensorboard`` writes TensorBoard's event files to ``folder`` as well.
+
+    Returns:
+        ``module``, on the device it was trained on, in evaluation mode.
+
+    Raises:
+        ValueError: If images, labels or arguments do not fit together, or if ``folder`` holds the checkpoint of a
+            different training.
+        TypeError: If images are not floating point.
+        Diverged: If the loss becomes very large, infinite or NaN.
+        KeyboardInterrupt: If the training is interrupted from the keyboard.
     """
     hardware = hardware or Hardware()
     if log not in get_args(Log):
-        raise ValueError(f"log is one of {', '.join(get_args(Log))}, got {log!r}")
+        raise ValueError(f"expected log to be one of {', '.join(get_args(Log))}, got {log!r}")
     if resume and folder is None:
-        raise ValueError("a training goes on from the folder of its checkpoints: give the folder")
-    best = recipe.keep == "best" or recipe.patience is not None
-    _check("training", train)
+        raise ValueError("resume=True needs the folder with the checkpoints: set folder")
+    keep_best = recipe.keep == "best" or recipe.patience is not None
+    _check_data("training", train)
     if validation is not None:
-        _check("validation", validation)
-    elif best:
+        _check_data("validation", validation)
+    elif keep_best:
         raise ValueError(
-            "the best weights are those of the lowest validation loss: give validation images, or keep the last"
+            "keep='best' and patience need validation images: pass them, or use keep='last' without patience"
         )
     if recipe.balanced:
         train = train.balanced()
-    with (
-        warnings.catch_warnings(),
-        left_as_it_was(),
-        nullcontext(folder) if folder else tempfile.TemporaryDirectory() as kept,
-    ):
-        warnings.filterwarnings("ignore", ".*have no `val_dataloader`.*")  # as was asked for
-        warnings.filterwarnings("ignore", ".*LeafSpec.*")  # Lightning's own, with the newest PyTorch
-        warnings.filterwarnings("ignore", ".*GPU available but not used.*")  # as was asked for, too
-        warnings.filterwarnings("ignore", ".*srun.*")  # whoever has a queue need not use it
-        where = Path(kept)
-        where.mkdir(parents=True, exist_ok=True)
-        begun = about(module, train, validation, recipe) if folder else ""
-        callbacks: list[L.Callback] = [Checkpoints(where, begun)] if folder or best else []
-        if recipe.patience:
-            checks = -(-recipe.patience // recipe.check_every)
-            callbacks.append(EarlyStopping("validation_loss", patience=checks))
-        if console:
-            callbacks.append(FitProgress(console))
+    group_existed = _has_process_group()
+    with _ignore_expected_warnings(), preserve_lightning_settings(), _folder_or_temporary(folder) as checkpoint_folder:
+        fingerprint = training_fingerprint(module, train, validation, recipe) if folder else ""
         trainer = L.Trainer(
             max_epochs=recipe.epochs,
-            callbacks=callbacks,
+            callbacks=_callbacks(
+                recipe, console, Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None
+            ),
             check_val_every_n_epoch=recipe.check_every,
             num_sanity_val_steps=0,
-            logger=TensorBoardLogger(where, "", "tensorboard") if folder and log == "tensorboard" else False,
-            enable_checkpointing=bool(folder) or best,
+            logger=TensorBoardLogger(checkpoint_folder, "", "tensorboard")
+            if folder and log == "tensorboard"
+            else False,
+            enable_checkpointing=bool(folder) or keep_best,
             log_every_n_steps=1,
             enable_progress_bar=False,
             enable_model_summary=False,
             **hardware.for_trainer(),
         )
-        alone = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
-        kind = CudaGraphClassifierModule if alone and trainer.precision != "16-mixed" else ClassifierModule
-        task = kind(module, train, validation, recipe)
-        begin_at = unfinished(where, begun) if folder and resume else None
-        module.train()  # a network that was loaded is in evaluation mode
+        device = trainer.strategy.root_device
+        lightning_module = _module_class(trainer)(module, train, validation, recipe)
+        checkpoint = checkpoint_to_resume(checkpoint_folder, fingerprint) if folder and resume else None
+        module.train()  # A network that was loaded from a file is in evaluation mode.
         try:
-            with hardware.matrix_products(trainer.strategy.root_device):
-                trainer.fit(task, *task.numbers(), ckpt_path=begin_at, weights_only=True)
+            with preserve_random_state(device), hardware.matrix_products(device):
+                trainer.fit(
+                    lightning_module, *lightning_module.batch_indices(), ckpt_path=checkpoint, weights_only=True
+                )
         except SystemExit:
-            if trainer.interrupted:  # Lightning would end the process, and with it a notebook
+            if trainer.interrupted:  # Lightning would end the process, for example a notebook.
                 raise KeyboardInterrupt from None
             raise
-        if best:
-            if not (where / BEST).exists():
-                raise Diverged("the validation loss was never a number: train at a lower rate")
-            task.load_state_dict(torch.load(where / BEST, map_location="cpu", weights_only=True)["state_dict"])
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        if keep_best:
+            _load_best_weights(lightning_module, checkpoint_folder / BEST)
+    if _has_process_group() and not group_existed:
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
-    return module.to(trainer.strategy.root_device).eval()
+    return module.to(device).eval()
 
 
-def _check(name: str, data: LabelledImages) -> None:
+def _has_process_group() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+@contextmanager
+def _ignore_expected_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        for pattern in EXPECTED_WARNINGS:
+            warnings.filterwarnings("ignore", pattern)
+        yield
+
+
+@contextmanager
+def _folder_or_temporary(folder: Path | None) -> Iterator[Path]:
+    """Create ``folder`` if necessary; None stands for a temporary folder that is deleted after the block."""
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
+
+def _callbacks(recipe: Recipe, console: Console | None, checkpoints: Checkpoints | None) -> list[L.Callback]:
+    callbacks: list[L.Callback] = [checkpoints] if checkpoints else []
+    if recipe.patience:
+        checks = -(-recipe.patience // recipe.check_every)
+        callbacks.append(EarlyStopping("validation_loss", patience=checks))
+    if console:
+        callbacks.append(FitProgress(console))
+    return callbacks
+
+
+def _module_class(trainer: L.Trainer) -> type[ClassifierModule]:
+    """Return the module class: CUDA graphs need a single GPU, and float16 needs its losses rescaled between steps."""
+    single_gpu = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
+    return CudaGraphClassifierModule if single_gpu and trainer.precision != "16-mixed" else ClassifierModule
+
+
+def _load_best_weights(lightning_module: ClassifierModule, path: Path) -> None:
+    if not path.exists():
+        raise Diverged("the training diverged: the validation loss was never finite. Use a lower learning rate")
+    lightning_module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True)["state_dict"])
+
+
+def _check_data(name: str, data: LabelledImages) -> None:
+    """Raise an error if images and labels do not fit together."""
     if len(data.images) != len(data.labels):
-        raise ValueError(f"one label an image, got {len(data.images)} {name} images and {len(data.labels)} labels")
+        raise ValueError(
+            f"expected one label per image, got {len(data.images)} {name} images and {len(data.labels)} labels"
+        )
     if not len(data.images):
-        raise ValueError(f"there are no {name} images")
+        raise ValueError(f"expected at least one image, got no {name} images")
     if not data.images.is_floating_point():
-        raise TypeError(f"{name} images are floating point in [0, 1], got {data.images.dtype}: use .float() / 255")
+        raise TypeError(f"expected floating-point {name} images in [0, 1], got {data.images.dtype}: use .float() / 255")
     if data.labels.dtype != torch.int64 or data.labels.min() < 0:
-        came = f"{data.labels.dtype} from {data.labels.min().item()}"
-        raise ValueError(f"{name} labels are whole numbers from 0 on, torch.int64, got {came}")
+        actual = f"{data.labels.dtype} with minimum {data.labels.min().item()}"
+        raise ValueError(f"expected {name} labels to be class indices from 0 in torch.int64, got {actual}")
     if not all(torch.isfinite(images).all() for images in data.images.split(1024)):
         raise ValueError(f"the {name} images hold NaN or infinity")

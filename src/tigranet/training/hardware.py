@@ -1,4 +1,4 @@
-"""Where a network is trained, as a value."""
+"""The hardware that a network is trained on, and the precision of its matrix products."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,56 +9,74 @@ import torch
 
 from tigranet.choices import Accelerator, Precision
 
-PLUGINS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
+LIGHTNING_PRECISIONS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
+"""Lightning's name of each precision."""
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """The best device there is, alone, unless more is asked for.
+    """Devices, processes and precision of a training. The default is one device, the fastest that is available.
 
-    With ``devices`` or ``nodes`` above 1, each device works on its part of every batch: the result is that of one
-    device, but for rounding, unless the network normalises by what one device sees, as PyTorch's BatchNorm does.
-    ``strategy`` is Lightning's: ``ddp`` starts the processes on this machine itself; on several, the command is started
-    on each, with what torchrun or the queueing system tells it.
+    With ``devices`` or ``nodes`` above 1, every batch is divided among the devices. The result is the same as with one
+    device, up to rounding, unless the network normalises over the images of a single device, as PyTorch's BatchNorm
+    does.
     """
 
     accelerator: Accelerator = "auto"
+    """The kind of device; ``auto`` takes a GPU if there is one."""
     devices: int = 1
+    """Number of devices on each machine."""
     nodes: int = 1
+    """Number of machines."""
     strategy: str = "auto"
+    """Lightning's strategy. ``ddp`` starts the processes of one machine. On several machines, start the command on each
+    of them with torchrun or with the queueing system."""
     precision: Precision = "tf32"
-    """Of matrix products, while it trains; the graph is always computed in full. ``tf32`` is single precision but for
-    the factors' last 13 bits, where a GPU is made for it (twice as fast), and plain single precision elsewhere."""
+    """Precision of matrix products during training; graph operations always use full precision. ``tf32`` is single
+    precision with factors rounded to 10 bits of mantissa on GPUs that support it, where it is about twice as fast, and
+    plain single precision on other devices."""
     deterministic: bool = False
-    """Only operations whose result is the same bits each time, where the device has others that are faster."""
+    """Whether to use only operations that give identical bits in every run, even where faster ones exist."""
 
     def __post_init__(self) -> None:
-        for name, values in (("accelerator", get_args(Accelerator)), ("precision", get_args(Precision))):
-            if getattr(self, name) not in values:
-                raise ValueError(f"{name} is one of {', '.join(values)}, got {getattr(self, name)!r}")
-        if self.devices < 1 or self.nodes < 1:
-            raise ValueError(f"devices and nodes are at least 1, got {self.devices} and {self.nodes}")
+        for name, choices in (("accelerator", get_args(Accelerator)), ("precision", get_args(Precision))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"expected {name} to be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        for name in ("devices", "nodes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
     @contextmanager
     def matrix_products(self, device: torch.device) -> Iterator[None]:
-        """Within, PyTorch multiplies matrices on ``device`` as ``precision`` says; after it, as before."""
-        usual = torch.get_float32_matmul_precision()
+        """Set the precision of PyTorch's matrix products on ``device`` within the block, and restore it afterwards.
+
+        Args:
+            device: The device that trains.
+        """
+        previous = torch.get_float32_matmul_precision()
         if self.precision == "tf32" and device.type == "cuda":
             torch.set_float32_matmul_precision("high")
         try:
             yield
         finally:
-            torch.set_float32_matmul_precision(usual)
+            torch.set_float32_matmul_precision(previous)
 
     def for_trainer(self) -> dict[str, Any]:
-        """The arguments of Lightning's Trainer."""
+        """Return the arguments for Lightning's ``Trainer``.
+
+        Returns:
+            Keyword arguments by name.
+
+        Raises:
+            ValueError: If a GPU is required and PyTorch finds none.
+        """
         if self.accelerator == "gpu" and not torch.accelerator.is_available():
-            raise ValueError("there is no GPU that PyTorch can use: leave the accelerator to 'auto', or take 'cpu'")
+            raise ValueError("accelerator is 'gpu', but PyTorch finds no GPU: use 'auto' or 'cpu'")
         return {
             "accelerator": self.accelerator,
             "devices": self.devices,
             "num_nodes": self.nodes,
             "strategy": self.strategy,
-            "precision": PLUGINS[self.precision],
+            "precision": LIGHTNING_PRECISIONS[self.precision],
             "deterministic": self.deterministic,
         }

@@ -1,4 +1,4 @@
-"""ClassifierModule as Lightning sees it: a loss, an optimiser, a rate; any nn.Module inside."""
+"""The Lightning module that trains a classifier: batches, augmentation, loss, optimiser and validation."""
 
 import math
 from typing import Any
@@ -7,6 +7,7 @@ import lightning as L
 import numpy as np
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
@@ -14,23 +15,34 @@ from tigranet.data.augment.deform import deform
 from tigranet.data.augment.photometric import tone
 from tigranet.data.augment.rigid import jitter, rotate
 from tigranet.data.dataset import LabelledImages
+from tigranet.training.process_state import seed_generators
 from tigranet.training.recipe import Recipe
 
-VALIDATION_BATCH = 256
-HOPELESS = 1e6
-"""A loss from which no training comes back: that of guessing is the logarithm of the number of classes."""
+VALIDATION_BATCH_SIZE = 256
+DIVERGENCE_LOSS = 1e6
+"""Mean loss of an epoch above which a training counts as diverged. The loss of random guessing is the logarithm of the
+number of classes."""
 
 
 class Diverged(ValueError):
-    """A training whose loss is no number any more, or beyond hope."""
+    """Raised when the loss of a training becomes very large, infinite or NaN."""
 
 
 class ClassifierModule(L.LightningModule):
-    """Trains ``module``, from images (batch, maps, height, width) to logits, by ``recipe``.
+    """Train a classifier from images to logits according to a recipe.
 
-    The images are in memory, on the device if they fit there. What Lightning hands on is the number of a batch; which
-    images it is made of, and whatever else is random, follows from the seed and the epoch, so that an epoch that is
-    begun again goes as it did. Each of several processes works on its part of every batch.
+    All images are in memory, and on the device if they fit there. Lightning passes only the index of a batch; the
+    images of the batch and the augmentation depend on the seed and the epoch alone, so that an epoch that is repeated
+    after an interruption gives the same result. With several processes, each works on its share of every batch.
+
+    Args:
+        module: The network.
+        train: The training images.
+        validation: The validation images, if any.
+        recipe: The recipe.
+
+    Shape:
+        The network takes images (batch, maps, height, width) and returns logits (batch, classes).
     """
 
     def __init__(
@@ -38,100 +50,151 @@ class ClassifierModule(L.LightningModule):
     ) -> None:
         super().__init__()
         self.module, self.recipe = module, recipe
-        self.images, self.held_out = train, validation
+        self.training_data, self.validation_data = train, validation
         self.batches: tuple[Tensor, ...] = ()
-        self.total = torch.zeros(())
-        self.validation_loss = MeanMetric(nan_strategy=math.inf)  # which is never the lowest
+        """The indices of the images of each batch of the current epoch."""
+        self.epoch_loss = torch.zeros(())
+        """The sum of the losses of the images of the current epoch so far."""
+        self.validation_loss = MeanMetric(nan_strategy=math.inf)  # An infinite loss is never the lowest.
         self.validation_accuracy = MeanMetric()
 
-    def numbers(self) -> tuple[range, range | None]:
-        """Those of the batches to train with and, if there are any, to validate with."""
-        validation = self.held_out and range(-(-len(self.held_out.labels) // VALIDATION_BATCH))
-        return range(-(-len(self.images.labels) // self.recipe.batch_size)), validation
+    def batch_indices(self) -> tuple[range, range | None]:
+        """Return what Lightning iterates over: the indices of the training and of the validation batches.
+
+        Returns:
+            The indices of the training batches, and of the validation batches or None if there are none.
+        """
+        batches = range(-(-len(self.training_data.labels) // self.recipe.batch_size))
+        if self.validation_data is None:
+            return batches, None
+        return batches, range(-(-len(self.validation_data.labels) // VALIDATION_BATCH_SIZE))
 
     def on_fit_start(self) -> None:
-        if _fits(self.images, self.device):
-            self.images = self.images.to(self.device)
+        """Move the training images to the device if they fit into its memory."""
+        if _fits(self.training_data, self.device):
+            self.training_data = self.training_data.to(self.device)
 
     def on_train_epoch_start(self) -> None:
+        """Seed the random generators for this epoch and shuffle the images into batches."""
         (seed,) = np.random.SeedSequence([self.recipe.seed, self.current_epoch]).generate_state(1, np.uint64)
-        torch.manual_seed(int(seed))
-        order = torch.randperm(len(self.images.labels))
-        self.batches = order.to(self.images.labels.device).split(self.recipe.batch_size)
-        self.total = torch.zeros((), device=self.device)
+        seed_generators(int(seed), self.device)
+        order = torch.randperm(len(self.training_data.labels))
+        self.batches = order.to(self.training_data.labels.device).split(self.recipe.batch_size)
+        self.epoch_loss = torch.zeros((), device=self.device)
 
-    def training_step(self, number: int) -> Tensor:
-        loss = self.loss_of(self.batches[number])
-        self.count_in(loss, number)
+    def training_step(self, index: int) -> Float[Tensor, ""]:
+        """Return the loss of one batch.
+
+        Args:
+            index: The index of the batch in this epoch.
+
+        Returns:
+            The loss.
+        """
+        loss = self.batch_loss(self.batches[index])
+        self.record_loss(loss, index)
         return loss
 
-    def loss_of(self, chosen: Tensor) -> Tensor:
-        """Of the images with these indices, as they are shown today."""
-        images, labels, weights = self.images.take(chosen).to(self.device)
+    def batch_loss(self, indices: Int[Tensor, " batch"]) -> Float[Tensor, ""]:
+        """Augment some of the training images and return their loss.
+
+        Args:
+            indices: The indices of the images.
+
+        Returns:
+            The weighted mean of the cross-entropy. With several processes, this is the share of this process times the
+            number of processes, because Lightning averages the gradients of all processes.
+        """
+        images, labels, weights = self.training_data.take(indices).to(self.device)
+        images = self._augment(images)
+        weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
+        logits = self.module(self._share(images))
+        losses = F.cross_entropy(logits, self._share(labels), reduction="none", label_smoothing=self.recipe.smoothing)
+        coefficients = self._share(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
+        return (coefficients * losses).sum()
+
+    def _augment(self, images: Tensor) -> Tensor:
+        """Rotate, deform or shift the images and change their tone, as the recipe says."""
         if self.recipe.turned:
             images = rotate(images, 360 * torch.rand(len(images), device=self.device))
         if self.recipe.deformed:
-            images = self._deformed(images)
+            images = self._deform(images)
         elif self.recipe.jitter:
             images = jitter(images, self.recipe.jitter)
-        if self.recipe.tone:
-            images = tone(images, self.recipe.tone)
-        weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
-        logits, smoothing = self.module(self._part(images)), self.recipe.smoothing
-        losses = F.cross_entropy(logits, self._part(labels), reduction="none", label_smoothing=smoothing)
-        # the gradients of the processes are averaged, and their sum is wanted
-        share = self._part(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
-        return (share * losses).sum()
+        return tone(images, self.recipe.tone) if self.recipe.tone else images
 
-    def _deformed(self, images: Tensor) -> Tensor:
+    def _deform(self, images: Tensor) -> Tensor:
+        """Deform the images, except for a random fraction ``as_is`` of them."""
         recipe = self.recipe
-        shown = deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp)
+        deformed = deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp)
         if not recipe.as_is:
-            return shown
-        return torch.where(torch.rand(len(images), 1, 1, 1, device=self.device) < recipe.as_is, images, shown)
+            return deformed
+        return torch.where(torch.rand(len(images), 1, 1, 1, device=self.device) < recipe.as_is, images, deformed)
 
-    def count_in(self, loss: Tensor, number: int) -> None:
-        """The loss of the epoch is the mean over its images, told with the last batch: to tell each costs a step."""
-        self.total = self.total + loss.detach() * len(self.batches[number])
-        if number == len(self.batches) - 1:
-            mean = self.total / len(self.images.labels)
+    def record_loss(self, loss: Float[Tensor, ""], index: int) -> None:
+        """Add the loss of a batch to the epoch, and log the mean over all images after the last batch.
+
+        Only the last batch logs, because logging every batch would wait for the device.
+
+        Args:
+            loss: The mean loss of the batch.
+            index: The index of the batch in this epoch.
+        """
+        self.epoch_loss = self.epoch_loss + loss.detach() * len(self.batches[index])
+        if index == len(self.batches) - 1:
+            mean = self.epoch_loss / len(self.training_data.labels)
             self.log("loss", mean, on_step=False, on_epoch=True, sync_dist=True, batch_size=1)
 
     def on_train_epoch_end(self) -> None:
-        loss = float(self.trainer.callback_metrics["loss"])
-        if not loss < HOPELESS:
-            raise Diverged(f"the loss became {loss:.3g} in epoch {self.current_epoch + 1}: train at a lower rate")
+        """Check that the training has not diverged.
 
-    def validation_step(self, number: int) -> None:
-        assert self.held_out is not None
-        rows = slice(number * VALIDATION_BATCH, (number + 1) * VALIDATION_BATCH)
-        images, labels = (self._part(tensor[rows]).to(self.device) for tensor in self.held_out[:2])
+        Raises:
+            Diverged: If the mean loss of the epoch is too large or not a number.
+        """
+        loss = float(self.trainer.callback_metrics["loss"])
+        if not loss < DIVERGENCE_LOSS:
+            raise Diverged(
+                f"the training diverged: the loss was {loss:.3g} in epoch {self.current_epoch + 1}. "
+                "Use a lower learning rate"
+            )
+
+    def validation_step(self, index: int) -> None:
+        """Add the loss and the accuracy of one validation batch to the metrics.
+
+        Args:
+            index: The index of the batch.
+        """
+        assert self.validation_data is not None
+        rows = slice(index * VALIDATION_BATCH_SIZE, (index + 1) * VALIDATION_BATCH_SIZE)
+        images, labels = (self._share(tensor[rows]).to(self.device) for tensor in self.validation_data[:2])
         logits = self.module(images)
         self.validation_loss.update(F.cross_entropy(logits.float(), labels, reduction="none"))
         self.validation_accuracy.update((logits.argmax(1) == labels).float())
 
     def on_validation_epoch_end(self) -> None:
+        """Log the validation metrics of the epoch."""
         for name in ("validation_loss", "validation_accuracy"):
             metric = getattr(self, name)
             self.log(name, metric.compute())
             metric.reset()
 
     def configure_optimizers(self) -> Any:
+        """Return Adam and the learning-rate schedule, which advances with every step."""
         fused = True if self.device.type == "cuda" else None
         optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate, fused=fused)
         steps = int(self.trainer.estimated_stepping_batches)
-        rate: torch.optim.lr_scheduler.LRScheduler = (
+        scheduler: torch.optim.lr_scheduler.LRScheduler = (
             torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)
             if self.recipe.schedule == "one-cycle"
             else torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
         )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": rate, "interval": "step"}}
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
-    def _part(self, batch: Tensor) -> Tensor:
-        """What this process works on."""
+    def _share(self, batch: Tensor) -> Tensor:
+        """Return the rows of a batch that this process works on."""
         return batch.tensor_split(self.trainer.world_size)[self.global_rank]
 
 
 def _fits(data: LabelledImages, device: torch.device) -> bool:
-    """Whether the images take less than a quarter of the device's free memory."""
+    """Whether the images take less than a quarter of the free memory of a GPU."""
     return device.type != "cuda" or data.images.nbytes < torch.cuda.mem_get_info(device)[0] / 4

@@ -1,4 +1,4 @@
-"""One line that shows how far training is, how well it goes, and how long it will take."""
+"""A progress bar for training: epochs, loss, validation accuracy and remaining time in one line."""
 
 from typing import Any
 
@@ -8,7 +8,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 
 class FitProgress(L.Callback):
-    """A bar over all steps of all epochs, with the loss and the validation accuracy."""
+    """Draw a progress bar over all steps of all epochs, with the loss and the validation accuracy.
+
+    Args:
+        console: The console to draw on.
+    """
 
     def __init__(self, console: Console) -> None:
         self.bar = Progress(
@@ -21,24 +25,40 @@ class FitProgress(L.Callback):
         self.task = TaskID(0)
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
-        total = int(trainer.estimated_stepping_batches)
-        epoch = f"{trainer.current_epoch}/{trainer.max_epochs}"  # not 0 where a training goes on
+        """Start the bar at the current step, which is not 0 when training is resumed.
+
+        Args:
+            trainer: The trainer that runs.
+        """
         self.task = self.bar.add_task(
-            "", total=total, completed=trainer.global_step, epoch=epoch, loss="-", accuracy="-"
+            "",
+            total=int(trainer.estimated_stepping_batches),
+            completed=trainer.global_step,
+            epoch=f"{trainer.current_epoch}/{trainer.max_epochs}",
+            loss="-",
+            accuracy="-",
         )
         self.bar.start()
 
     def on_train_batch_end(self, *_: Any) -> None:
+        """Advance the bar by one step."""
         self.bar.advance(self.task)
 
     def on_train_epoch_end(self, trainer: L.Trainer, *_: Any) -> None:
-        seen = trainer.callback_metrics
-        accuracy = f"{100 * float(seen['validation_accuracy']):.1f} %" if "validation_accuracy" in seen else "-"
+        """Show the number of epochs, the loss and the validation accuracy.
+
+        Args:
+            trainer: The trainer that runs.
+        """
+        metrics = trainer.callback_metrics
+        accuracy = f"{100 * float(metrics['validation_accuracy']):.1f} %" if "validation_accuracy" in metrics else "-"
         epoch = f"{trainer.current_epoch + 1}/{trainer.max_epochs}"
-        self.bar.update(self.task, epoch=epoch, loss=f"{float(seen['loss']):.4f}", accuracy=accuracy)
+        self.bar.update(self.task, epoch=epoch, loss=f"{float(metrics['loss']):.4f}", accuracy=accuracy)
 
     def on_train_end(self, *_: Any) -> None:
+        """Stop drawing."""
         self.bar.stop()
 
     def on_exception(self, *_: Any) -> None:
+        """Stop drawing when training fails or is interrupted."""
         self.bar.stop()

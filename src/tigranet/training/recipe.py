@@ -1,4 +1,4 @@
-"""How a network is trained, as a value."""
+"""The recipe of a training: optimiser settings, augmentation and stopping rule in one value."""
 
 import math
 from dataclasses import dataclass, fields
@@ -9,82 +9,119 @@ from torch import nn
 from tigranet.choices import Keep, Schedule
 
 SMALL_NETWORK = 50_000
-"""Parameters; between the 8,563 of the paper's smaller network and the 441,970 of its larger one."""
+"""Number of parameters up to which a network counts as small: between the 8,563 of the paper's smaller network and the
+441,970 of its larger one."""
 
-DEFORMED = {"zoom": 0.2, "stretch": 0.15, "warp": 0.035, "as_is": 0.25, "smoothing": 0.05}
-"""What keeps a network of many mixed maps from learning its images by heart."""
+MIXED_REGULARISATION = {"zoom": 0.2, "stretch": 0.15, "warp": 0.035, "as_is": 0.25, "smoothing": 0.05}
+"""Augmentation and label smoothing for networks with mixed convolutions, which overfit without them."""
 
-VERY_FEW = 200
-"""Training images; with so few of them, in how many shades they come is left to chance."""
+FEW_IMAGES = 200
+"""Number of training images up to which their range of brightness is small, so that it is augmented too."""
 
-BRIGHTEST = 5.0
-"""The largest strength of tones: by then an image is 150 times as light, or black."""
+MAX_TONE = 5.0
+"""Largest strength of the tone augmentation. It changes the brightness by a factor of up to 150."""
 
 
 def not_by_heart(count: int) -> dict[str, float]:
-    """What is done to ``count`` training images and their labels: the fewer, the more.
+    """Return the regularisation of networks with mixed convolutions: stronger for fewer training images.
 
-    >>> not_by_heart(50)["tone"], "tone" in not_by_heart(500)
-    (0.5, False)
+    Args:
+        count: Number of training images.
+
+    Returns:
+        Fields of :class:`Recipe` by name.
+
+    Example:
+        >>> not_by_heart(50)["tone"], "tone" in not_by_heart(500)
+        (0.5, False)
     """
-    return DEFORMED | ({"warp": 0.05, "tone": 0.5} if count <= VERY_FEW else {})
+    return MIXED_REGULARISATION | ({"warp": 0.05, "tone": 0.5} if count <= FEW_IMAGES else {})
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Adam on cross-entropy, with a rate that falls to zero."""
+    """How a network is trained: Adam on the cross-entropy, with a learning rate that falls to zero."""
 
     epochs: int
+    """Number of passes over the training images."""
     batch_size: int = 50
+    """Batch size."""
     learning_rate: float = 1e-2
-    """The highest rate."""
+    """Highest learning rate."""
     schedule: Schedule = "one-cycle"
-    """How the rate goes: up and down again, or down along a cosine from the start."""
+    """Learning-rate schedule: ``one-cycle`` rises and falls again, ``cosine`` falls along a cosine from the start."""
     jitter: float = 0.5
-    """Each image of a batch is shifted by at most this part of a pixel along each axis; 0 for none."""
+    """Maximum random shift of each training image along each axis, in pixels, at most 1."""
     zoom: float = 0.0
-    """Each image of a batch is enlarged or shrunk by at most this part of its size; 0 for none."""
+    """Maximum random change of the scale of each training image, as a fraction of the image size."""
     stretch: float = 0.0
-    """It is drawn out along a random axis, and pressed together across it, by at most this part; 0 for none."""
+    """Maximum random stretch along a random axis, with the same compression across it, as a fraction of the image
+    size."""
     warp: float = 0.0
-    """Its pixels are moved by slow waves, by about this part of its size; 0 for none. See :func:`deform`."""
+    """Root mean square displacement by a random smooth deformation, as a fraction of the image size. See
+    :func:`tigranet.data.augment.deform.deform`."""
     tone: float = 0.0
-    """It is made lighter or darker, along a random curve of about this strength; 0 for none. See :func:`tone`."""
+    """Strength of a random change of brightness and contrast. See :func:`tigranet.data.augment.photometric.tone`."""
     as_is: float = 0.0
-    """Where images are deformed, the part of a batch in which nothing is moved: what is moved is blurred a little."""
+    """Fraction of the images of a batch that are not deformed when ``zoom``, ``stretch`` or ``warp`` is set.
+    Deformation blurs images a little, and these show the network sharp ones."""
     smoothing: float = 0.0
-    """The part of a label that is spread over all classes, so that no answer is asked to be certain."""
+    """Label smoothing: the fraction of each label that is spread over all classes."""
     turned: bool = False
-    """Whether each image of a batch is turned by a random angle: what others need, and TIGraNet does not."""
+    """Whether each training image is rotated by a random angle. Networks that are not invariant need it."""
     balanced: bool = False
-    """Whether all classes count the same, however many images they have."""
+    """Whether all classes have the same weight in the loss, regardless of their number of images."""
     keep: Keep = "last"
-    """The weights that training ends with, or those of the lowest validation loss."""
+    """Which weights to keep: those of the ``last`` step, or the ``best`` ones, of the lowest validation loss."""
     patience: int | None = None
-    """Stop when the validation loss has not fallen for so many epochs, and keep the best; None for all epochs."""
+    """Stop early when the validation loss has not fallen for this many epochs, and keep the best weights. None trains
+    for all epochs."""
     seed: int = 0
+    """Seed of the order of the images and of the augmentation."""
 
     @classmethod
     def for_images(cls, count: int, parameters: int = 0, mixed: bool = False, **chosen: Any) -> "Recipe":
-        """What to do with ``count`` training images and a network of ``parameters``, but for what is ``chosen``.
+        """Return the default recipe for a number of training images and a size of network.
 
-        Up to 1,000 images: 1,200 steps, however few there are; with 1,000 a third of that costs 2 to 11 points. Larger
-        networks learn at a lower rate. Both were chosen on validation images (``results/README.md`` says how and on
-        which). Above 1,000 images it is epochs that count, 60 or 20. Networks of ``mixed`` convolutions, the oriented
-        ones, learn in fewer steps, at the lower rate, and better from images that are deformed, none turned; they would
-        learn them by heart. See :func:`not_by_heart`.
+        The number of steps, the number of epochs and the learning rate were selected on validation images;
+        ``results/README.md`` describes how:
+
+        * Up to 1,000 images, training takes about 1,200 steps. With 1,000 images, a third of these steps loses 2 to 11
+          points of accuracy. With more images the number of epochs is fixed: 60, or 20 above 10,000 images.
+        * Networks of more than :data:`SMALL_NETWORK` parameters have a lower learning rate.
+        * Networks with mixed convolutions, the oriented ones, learn in a third of the steps, at the lower rate, from
+          images that are deformed but never rotated, because they overfit otherwise. See :func:`not_by_heart`.
+
+        Args:
+            count: Number of training images.
+            parameters: Number of parameters of the network.
+            mixed: Whether the network has mixed convolutions.
+            **chosen: Fields of the recipe that replace the defaults.
+
+        Returns:
+            The recipe.
         """
         batch_size = 50 if count <= 10_000 else 250
         steps = 400 if mixed else 1_200
-        many = steps // 20 if count <= 10_000 else 24 if mixed else 20
-        epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else many
-        rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
-        usual: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": rate}
-        return cls(**(usual | (not_by_heart(count) if mixed else {}) | chosen))
+        epochs_of_many = steps // 20 if count <= 10_000 else 24 if mixed else 20
+        epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else epochs_of_many
+        learning_rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
+        defaults: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+        return cls(**(defaults | (not_by_heart(count) if mixed else {}) | chosen))
 
     @classmethod
     def for_network(cls, module: nn.Module, count: int, **chosen: Any) -> "Recipe":
-        """:meth:`for_images` for this network."""
+        """Return the default recipe for a network: :meth:`for_images` with the properties of ``module``.
+
+        Args:
+            module: The network. Its attribute ``architecture.mixed``, if it exists, tells whether it has mixed
+                convolutions.
+            count: Number of training images.
+            **chosen: Fields of the recipe that replace the defaults.
+
+        Returns:
+            The recipe.
+        """
         mixed = getattr(getattr(module, "architecture", None), "mixed", False)
         return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **chosen)
 
@@ -92,42 +129,42 @@ class Recipe:
         for name in ("epochs", "batch_size", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"{name} is at least 1, got {value}")
+                raise ValueError(f"{name} must be at least 1, got {value}")
             if value is not None and value != int(value):
-                raise ValueError(f"{name} is a whole number, got {value}")
-        for name, values in (("schedule", get_args(Schedule)), ("keep", get_args(Keep))):
-            if getattr(self, name) not in values:
-                raise ValueError(f"{name} is '{values[0]}' or '{values[1]}', got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be an integer, got {value}")
+        for name, choices in (("schedule", get_args(Schedule)), ("keep", get_args(Keep))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be '{choices[0]}' or '{choices[1]}', got {getattr(self, name)!r}")
         if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate is positive and finite, got {self.learning_rate}")
+            raise ValueError(f"learning_rate must be positive and finite, got {self.learning_rate}")
         if not 0 <= self.jitter <= 1:
-            raise ValueError(f"jitter is a part of a pixel in [0, 1], got {self.jitter}")
+            raise ValueError(f"jitter must be a number of pixels in [0, 1], got {self.jitter}")
         for name in ("zoom", "stretch", "warp"):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is a part of the image's size in [0, 1), got {getattr(self, name)}")
-        if not 0 <= self.tone <= BRIGHTEST:
-            raise ValueError(f"tone is a strength in [0, {BRIGHTEST:g}], got {self.tone}")
-        for name, whole in (("smoothing", "a label"), ("as_is", "the images")):
+                raise ValueError(f"{name} must be a fraction of the image size in [0, 1), got {getattr(self, name)}")
+        if not 0 <= self.tone <= MAX_TONE:
+            raise ValueError(f"tone must be a strength in [0, {MAX_TONE:g}], got {self.tone}")
+        for name, whole in (("smoothing", "each label"), ("as_is", "the images")):
             if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is a part of {whole} in [0, 1), got {getattr(self, name)}")
+                raise ValueError(f"{name} must be a fraction of {whole} in [0, 1), got {getattr(self, name)}")
 
     @property
     def deformed(self) -> bool:
-        """Whether images are more than shifted."""
+        """Whether training images are deformed, in addition to being shifted."""
         return bool(self.zoom or self.stretch or self.warp)
 
     @property
     def check_every(self) -> int:
-        """Epochs from one look at the validation images, and one checkpoint, to the next: 20 to 40 of them in all."""
+        """Number of epochs between validations, and between checkpoints: such that there are 20 to 40 in total."""
         return max(1, self.epochs // 20)
 
     def __str__(self) -> str:
-        """The numbers, and whatever else is not as usual."""
-        told = []
+        """Return the numbers that are not zero, and the other fields that differ from their defaults."""
+        parts = []
         for field in fields(self):
             value, name = getattr(self, field.name), field.name.replace("_", " ")
             if isinstance(value, float | int) and not isinstance(value, bool) and (value or name in ("jitter", "seed")):
-                told.append(f"{name} {value:g}")
+                parts.append(f"{name} {value:g}")
             elif value != field.default:
-                told.append(name if value is True else f"{name} {value}")
-        return ", ".join(told)
+                parts.append(name if value is True else f"{name} {value}")
+        return ", ".join(parts)

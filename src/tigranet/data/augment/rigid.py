@@ -1,8 +1,8 @@
-"""Images turned and shifted, by interpolation."""
+"""Rotate and shift images."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 Interpolation = Literal["bilinear", "nearest"]
+"""How values between pixels are computed."""
 Padding = Literal["zeros", "reflection"]
-"""What comes in from outside an image: nothing, or the image in a mirror, for pictures that fill their frame."""
+"""What enters from outside the image: zeros, or the mirror image, for photographs that fill their frame."""
 
 
 def rotate(
@@ -20,19 +21,30 @@ def rotate(
     interpolation: Interpolation = "bilinear",
     padding: Padding = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image turned counter-clockwise about its centre by its own angle; the paper's come with zeros from
-    outside (reading 14).
+    """Rotate each image counter-clockwise about its centre by its own angle.
 
-    >>> image = torch.eye(3).reshape(1, 1, 3, 3)
-    >>> rotate(image, torch.tensor([90.0])).squeeze().round().int()
-    tensor([[0, 0, 1],
-            [0, 1, 0],
-            [1, 0, 0]], dtype=torch.int32)
+    In the paper, zeros enter from outside the image (reading 14 in ``docs/readings.md``).
+
+    Args:
+        images: The images.
+        degrees: Angle of each image, in degrees.
+        interpolation: How values between pixels are computed.
+        padding: What enters from outside the image.
+
+    Returns:
+        The rotated images, of the same size.
+
+    Example:
+        >>> image = torch.eye(3).reshape(1, 1, 3, 3)
+        >>> rotate(image, torch.tensor([90.0])).squeeze().round().int()
+        tensor([[0, 0, 1],
+                [0, 1, 0],
+                [1, 0, 0]], dtype=torch.int32)
     """
     height, width = images.shape[2:]
     angle = degrees * (math.pi / 180)
     cos, sin, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
-    # in units of half the image's width and height, as grid_sample counts; y points down
+    # grid_sample uses units of half the image's width and height, and y points down
     rows = [cos, -sin * (height / width), zero, sin * (width / height), cos, zero]
     grid = F.affine_grid(
         torch.stack(rows, -1).unflatten(-1, (2, 3)).to(images), list(images.shape), align_corners=False
@@ -46,13 +58,23 @@ def shift(
     right: Int[Tensor, " batch"],
     padding: Padding = "zeros",
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image shifted by its own whole numbers of pixels.
+    """Shift each image by its own whole number of pixels.
 
-    >>> image = torch.eye(3).reshape(1, 1, 3, 3)
-    >>> shift(image, torch.tensor([1]), torch.tensor([0])).squeeze().int()
-    tensor([[0, 0, 0],
-            [1, 0, 0],
-            [0, 1, 0]], dtype=torch.int32)
+    Args:
+        images: The images.
+        down: Rows by which each image moves down. Negative numbers move it up.
+        right: Columns by which each image moves to the right. Negative numbers move it to the left.
+        padding: What enters from outside the image.
+
+    Returns:
+        The shifted images, of the same size.
+
+    Example:
+        >>> image = torch.eye(3).reshape(1, 1, 3, 3)
+        >>> shift(image, torch.tensor([1]), torch.tensor([0])).squeeze().int()
+        tensor([[0, 0, 0],
+                [1, 0, 0],
+                [0, 1, 0]], dtype=torch.int32)
     """
     reach = int(torch.cat([down, right]).abs().max()) if len(down) else 0
     padded = F.pad(images, (reach, reach, reach, reach), "constant" if padding == "zeros" else "reflect")
@@ -63,22 +85,48 @@ def shift(
     return padded[image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
 
 
+class Movements(NamedTuple):
+    """The random angle and shift of each image. None where images are not rotated or not shifted."""
+
+    degrees: Float[Tensor, " batch"] | None
+    """Counter-clockwise angles."""
+    shifts: Int[Tensor, "2 batch"] | None
+    """Whole numbers of pixels, down and to the right, before they are limited to the frame."""
+
+    def select(self, rows: slice) -> "Movements":
+        """Select consecutive images.
+
+        Args:
+            rows: Positions of the images.
+
+        Returns:
+            The movements of these images.
+        """
+        return Movements(
+            None if self.degrees is None else self.degrees[rows],
+            None if self.shifts is None else self.shifts[:, rows],
+        )
+
+
 @dataclass(frozen=True)
 class Isometry:
-    """How test images are moved: each turned by its own random angle, uniform in [0, 360), if ``rotated``, and then
-    shifted by its own random whole number of pixels, up to ``max_shift`` along each axis. With ``keep_inside`` shifts
-    are limited so that no nonzero pixel leaves the image.
+    """A random rigid movement: a rotation, followed by a shift. Every image moves by its own random amounts.
 
-    >>> str(Isometry(rotated=True)), str(Isometry(max_shift=6)), str(Isometry())
-    ('rotated', 'shifted by up to 6 pixels', 'upright')
-    >>> str(Isometry(max_shift=6, keep_inside=True))
-    'shifted by up to 6 pixels within the frame'
+    Example:
+        >>> str(Isometry(rotated=True)), str(Isometry(max_shift=6)), str(Isometry())
+        ('rotated', 'shifted by up to 6 pixels', 'upright')
+        >>> str(Isometry(max_shift=6, keep_inside=True))
+        'shifted by up to 6 pixels within the frame'
     """
 
     rotated: bool = False
+    """Rotate by an angle that is uniform in [0, 360) degrees."""
     max_shift: int = 0
+    """Shift by a uniform whole number of pixels, at most this many along each axis."""
     padding: Padding = "zeros"
+    """What enters from outside the image."""
     keep_inside: bool = False
+    """Limit the shifts so that no nonzero pixel leaves the image."""
 
     def __call__(
         self,
@@ -86,39 +134,88 @@ class Isometry:
         generator: torch.Generator,
         interpolation: Interpolation = "bilinear",
     ) -> Float[Tensor, "batch maps height width"]:
-        """A draw of ``generator``."""
-        if self.rotated:
-            angles = 360 * torch.rand(len(images), generator=generator)
-            images = rotate(images, angles, interpolation, self.padding)
-        if self.max_shift:
-            down, right = torch.randint(-self.max_shift, self.max_shift + 1, (2, len(images)), generator=generator)
+        """Move each image at random.
+
+        Args:
+            images: The images.
+            generator: Source of the random angles and shifts.
+            interpolation: How values between pixels are computed.
+
+        Returns:
+            The moved images, of the same size.
+        """
+        return self.apply(images, self.draw(len(images), generator), interpolation)
+
+    def draw(self, count: int, generator: torch.Generator) -> Movements:
+        """Draw the random angles and shifts of a number of images.
+
+        Args:
+            count: Number of images.
+            generator: Source of the random angles and shifts.
+
+        Returns:
+            The movements, one per image.
+        """
+        degrees = 360 * torch.rand(count, generator=generator) if self.rotated else None
+        limits = (-self.max_shift, self.max_shift + 1)
+        shifts = torch.randint(*limits, (2, count), generator=generator) if self.max_shift else None
+        return Movements(degrees, shifts)
+
+    def apply(
+        self,
+        images: Float[Tensor, "batch maps height width"],
+        movements: Movements,
+        interpolation: Interpolation = "bilinear",
+    ) -> Float[Tensor, "batch maps height width"]:
+        """Move each image by its angle and shift.
+
+        Args:
+            images: The images.
+            movements: The movements of these images, from :meth:`draw`.
+            interpolation: How values between pixels are computed.
+
+        Returns:
+            The moved images, of the same size.
+        """
+        if movements.degrees is not None:
+            images = rotate(images, movements.degrees, interpolation, self.padding)
+        if movements.shifts is not None:
+            down, right = movements.shifts
             if self.keep_inside:
-                filled = (images != 0).any(1).cpu()
-                down, right = _within(down, filled.any(2)), _within(right, filled.any(1))
+                nonzero = (images != 0).any(1).cpu()
+                down, right = _limit_to_frame(down, nonzero.any(2)), _limit_to_frame(right, nonzero.any(1))
             images = shift(images, down, right, self.padding)
         return images
 
     def __str__(self) -> str:
-        within = " within the frame" if self.keep_inside else ""
-        steps = f"shifted by up to {self.max_shift} pixels{within}" if self.max_shift else ""
-        return " and ".join(filter(None, ["rotated" if self.rotated else "", steps])) or "upright"
+        frame = " within the frame" if self.keep_inside else ""
+        shifts = f"shifted by up to {self.max_shift} pixels{frame}" if self.max_shift else ""
+        return " and ".join(filter(None, ["rotated" if self.rotated else "", shifts])) or "upright"
 
 
 ROTATED = Isometry(rotated=True)
+"""Rotation by a random angle, without a shift."""
 
 
-def _within(steps: Int[Tensor, " batch"], filled: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:
-    """The steps, none longer than there is room before and behind what is ``filled`` along the axis."""
-    before, behind = filled.int().argmax(1), filled.flip(1).int().argmax(1)
-    return steps.clamp(-before, behind)
+def _limit_to_frame(shifts: Int[Tensor, " batch"], nonzero: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:
+    """Clamp shifts to the empty space before and after the nonzero pixels along one axis."""
+    before, after = nonzero.int().argmax(1), nonzero.flip(1).int().argmax(1)
+    return shifts.clamp(-before, after)
 
 
 def jitter(
     images: Float[Tensor, "batch maps height width"], reach: float = 0.5
 ) -> Float[Tensor, "batch maps height width"]:
-    """Each image shifted by its own random sub-pixel step, at most ``reach`` <= 1 pixels along each axis.
+    """Shift each image by its own random fraction of a pixel, with bilinear interpolation.
 
-    To a network that ignores shifts the steps teach one thing: what interpolation does to pixels.
+    A network that is invariant to shifts learns only one thing from this: how interpolation changes pixels.
+
+    Args:
+        images: The images.
+        reach: Maximum shift along each axis in pixels, at most 1.
+
+    Returns:
+        The shifted images, of the same size.
     """
     for axis in (-2, -1):
         step = (2 * torch.rand(len(images), 1, 1, 1, device=images.device, dtype=images.dtype) - 1) * reach

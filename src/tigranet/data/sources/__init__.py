@@ -1,1 +1,1 @@
-"""The named data sets, one source per file; ``registry`` lists them by name."""
+"""Public data sets: one source per file, and a registry of named data sets drawn from them."""

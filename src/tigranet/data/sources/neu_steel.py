@@ -1,4 +1,4 @@
-"""NEU surface defects (Song & Yan 2013): hot-rolled steel strip, 6 kinds of defects, 300 images of each."""
+"""NEU surface defects (Song & Yan 2013): hot-rolled steel strip, 300 images of each of 6 kinds of defects."""
 
 import re
 from pathlib import Path
@@ -8,46 +8,55 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from tigranet.data.npz_file import read_npz
+from tigranet.data.sources.published_files import PublishedFiles, read_resized
+from tigranet.data.sources.source import ImagePool, Source, labelled_grey
 
 CLASSES = ("crazing", "inclusion", "patches", "pitted_surface", "rolled-in_scale", "scratches")
-SIZE = 64
 PREFIXES = ("Cr", "In", "Pa", "PS", "RS", "Sc")
-FILES = re.compile(rf"({'|'.join(PREFIXES)})_(\d+)\.(?:bmp|jpg|png)")
-"""The original names: class and number, as in ``Cr_17.bmp``."""
+"""How the original file names start, in the order of ``CLASSES``."""
+SIZE = 64
+"""Side length in pixels to which the original images are resized."""
+IMAGES_PER_CLASS = 300
+FILES = PublishedFiles(
+    title="NEU steel defects",
+    npz_name="neu_steel64.npz",
+    pattern="[nN][eE][uU]*/**/*_*.*",
+    # class and number, as in Cr_17.bmp
+    file_name=re.compile(rf"({'|'.join(PREFIXES)})_(\d+)\.(?:bmp|jpg|png)"),
+    folder_example="NEU-CLS",
+)
 
 
 class NeuSteel(NamedTuple):
-    """All images, grey, 64 x 64."""
+    """All images, in grey."""
 
     images: UInt8[np.ndarray, "images 64 64"]
+    """Pixels."""
     labels: Int[np.ndarray, " images"]
-
-
-def find_neu_steel(folder: Path) -> list[Path]:
-    """``neu_steel64.npz``, or the original files somewhere below a folder called NEU...; none if neither is there."""
-    if (folder / "neu_steel64.npz").is_file():
-        return [folder / "neu_steel64.npz"]
-    return sorted(path for path in folder.glob("[nN][eE][uU]*/**/*_*.*") if FILES.fullmatch(path.name))
+    """Positions in ``CLASSES``."""
 
 
 def load_neu_steel(folder: Path) -> NeuSteel:
-    """The defects from the files in ``folder``, in the order of class and number."""
-    files = find_neu_steel(folder)
-    if not files:
-        raise FileNotFoundError(
-            f"there are no NEU steel defects in '{folder}': put neu_steel64.npz there, or the folder of the original "
-            "files (NEU-CLS or the like); TIGRANET_DATA names another folder"
-        )
+    """Load the NEU defects from a data folder.
+
+    Args:
+        folder: The data folder.
+
+    Returns:
+        The images. From the original files, they are sorted by class and number.
+
+    Raises:
+        FileNotFoundError: If the defects are not in the folder.
+        ValueError: If a file is damaged, or images are missing or duplicated.
+    """
+    files = FILES.require(folder)
     steel = _read_npz(files[0]) if files[0].suffix == ".npz" else _read_images(files)
-    if steel.images.dtype != np.uint8 or steel.images.shape != (len(steel.labels), SIZE, SIZE):
+    FILES.check_images(files[0], steel.images, (len(steel.labels), SIZE, SIZE))
+    class_sizes = np.bincount(steel.labels, minlength=len(CLASSES)).tolist()
+    if class_sizes != [IMAGES_PER_CLASS] * len(CLASSES):
         raise ValueError(
-            f"the defects are bytes of shape {(len(steel.labels), SIZE, SIZE)} for as many labels; '{files[0]}' has "
-            f"{steel.images.dtype} of shape {steel.images.shape}"
-        )
-    if np.bincount(steel.labels, minlength=6).tolist() != [300] * 6:
-        raise ValueError(
-            f"there are 300 images of each of the 6 defects; '{files[0].parent}' has "
-            f"{', '.join(map(str, np.bincount(steel.labels, minlength=6)))}: files are missing or there twice"
+            f"expected {IMAGES_PER_CLASS} images of each of the {len(CLASSES)} defects, got "
+            f"{', '.join(map(str, class_sizes))} in '{files[0].parent}': files are missing or duplicated"
         )
     return steel
 
@@ -60,13 +69,18 @@ def _read_npz(path: Path) -> NeuSteel:
 def _read_images(files: list[Path]) -> NeuSteel:
     from PIL import Image
 
-    named = []
+    entries = []
     for path in files:
-        match = FILES.fullmatch(path.name)
-        assert match is not None
-        named.append((PREFIXES.index(match[1]), int(match[2]), path))
-    images = []
-    for *_, path in sorted(named):
-        with Image.open(path) as image:
-            images.append(np.asarray(image.convert("L").resize((SIZE, SIZE), Image.Resampling.BOX)))
-    return NeuSteel(np.stack(images), np.array([label for label, *_ in sorted(named)]))
+        prefix, number = FILES.parse_name(path)
+        entries.append((PREFIXES.index(prefix), int(number), path))
+    entries.sort()
+    images = read_resized([path for *_, path in entries], "L", SIZE, Image.Resampling.BOX)
+    return NeuSteel(images, np.array([label for label, *_ in entries]))
+
+
+NEU_STEEL = Source(
+    "NEU steel",
+    lambda folder: bool(FILES.find(folder)),
+    lambda folder: ImagePool(labelled_grey(*load_neu_steel(folder))),
+)
+"""All images of defects."""

@@ -1,0 +1,68 @@
+"""Inference in batches: the one loop that every evaluation, prediction and feature extraction uses."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+def module_device(module: nn.Module) -> torch.device:
+    """Return the device of a module.
+
+    Args:
+        module: The module.
+
+    Returns:
+        The device of its first parameter or buffer, or the CPU if it has none.
+    """
+    return next((tensor.device for tensor in (*module.parameters(), *module.buffers())), torch.device("cpu"))
+
+
+@contextmanager
+def inference(module: nn.Module) -> Iterator[None]:
+    """Put a module into evaluation mode and compute no gradients within the block.
+
+    The mode of the module and of each of its parts is restored afterwards, also after an error.
+
+    Args:
+        module: The module.
+    """
+    modes = {part: part.training for part in module.modules()}
+    try:
+        module.eval()
+        with torch.inference_mode():
+            yield
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
+def apply_in_batches(
+    module: nn.Module,
+    batches: Iterable[Tensor],
+    function: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Apply a module, or a function that uses it, to images batch by batch.
+
+    Each batch is moved to the device of the module, which is in evaluation mode. No more than one batch of ``batches``
+    is needed at a time, so an iterator that reads or transforms images on the fly keeps memory bounded.
+
+    Args:
+        module: The module.
+        batches: At least one batch of images, for example ``images.split(64)``.
+        function: What to apply to each batch. None applies ``module``.
+
+    Returns:
+        The outputs of all batches, concatenated, on the CPU.
+
+    Shape:
+        Each batch is (batch, maps, height, width), where the last batch may be smaller. The result is (count, ...).
+
+    Example:
+        >>> apply_in_batches(nn.Flatten(), torch.zeros(5, 1, 2, 3).split(2)).shape
+        torch.Size([5, 6])
+    """
+    device = module_device(module)
+    with inference(module):
+        return torch.cat([(function or module)(batch.to(device)) for batch in batches]).cpu()

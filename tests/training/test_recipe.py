@@ -1,0 +1,72 @@
+import pytest
+
+from tigranet.training import Recipe
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epochs": 0}, "epochs .*1.* got 0"),
+        ({"batch_size": 0}, "batch_size .*1.* got 0"),
+        ({"learning_rate": 0.0}, "learning_rate .*positive.* got 0.0"),
+        ({"learning_rate": float("inf")}, "learning_rate .*finite.* got inf"),
+        ({"epochs": 1.5}, "epochs .*integer.* got 1.5"),
+        ({"jitter": 2.0}, r"jitter .*pixel.* \[0, 1\], got 2.0"),
+        ({"zoom": 1.0}, r"zoom .*image size.* \[0, 1\), got 1.0"),
+        ({"stretch": -0.1}, r"stretch .*image size.* \[0, 1\), got -0.1"),
+        ({"warp": 2.0}, r"warp .*image size.* \[0, 1\), got 2.0"),
+        ({"smoothing": 1.0}, r"smoothing .*label.* \[0, 1\), got 1.0"),
+        ({"as_is": 1.0}, r"as_is .*images.* \[0, 1\), got 1.0"),
+        ({"tone": -0.5}, r"tone .*\[0, 5\], got -0.5"),
+        ({"tone": float("nan")}, r"tone .*\[0, 5\], got nan"),
+        ({"tone": 1e3}, r"tone .*\[0, 5\], got 1000.0"),
+        ({"patience": 0}, "patience .*1.* got 0"),
+        ({"schedule": "step"}, "schedule .*'one-cycle' or 'cosine', got 'step'"),
+        ({"keep": "first"}, "keep .*'last' or 'best', got 'first'"),
+    ],
+)
+def test_invalid_values_are_errors(arguments, message, as_a_user):
+    with pytest.raises(ValueError, match=message):
+        Recipe(**({"epochs": 1} | arguments))
+
+
+def test_few_images_have_enough_steps_and_many_images_have_fewer_epochs():
+    recipes = {count: Recipe.for_images(count) for count in (3, 50, 200, 500, 1_000, 5_000, 50_000)}
+    for count, recipe in recipes.items():
+        steps = recipe.epochs * -(-count // recipe.batch_size)
+        assert 1_200 <= steps <= 6_000
+    assert [recipe.epochs for recipe in recipes.values()] == [1200, 1200, 300, 120, 60, 60, 20]
+    assert Recipe.for_images(500, epochs=3, seed=2) == Recipe(epochs=3, seed=2)
+
+
+def test_a_large_network_has_a_lower_learning_rate():
+    assert Recipe.for_images(500, 8_563).learning_rate == 1e-2
+    assert Recipe.for_images(500, 441_970).learning_rate == 3e-3
+
+
+def test_images_are_deformed_for_networks_with_mixed_convolutions_only():
+    mixed, other = (Recipe.for_images(500, 8_563, mixed=mixed) for mixed in (True, False))
+    assert mixed.deformed
+    assert not other.deformed
+    assert other.smoothing == other.as_is == 0
+    assert not Recipe.for_images(500, 8_563, mixed=True, zoom=0.0, stretch=0.0, warp=0.0).deformed
+
+
+def test_few_images_are_augmented_in_tone_too():
+    few, more = (Recipe.for_images(count, 40_505, mixed=True) for count in (200, 201))
+    assert few.tone > more.tone == 0
+    assert few.warp > more.warp
+    assert Recipe.for_images(50).tone == 0
+
+
+def test_there_are_20_to_40_validations():
+    assert [Recipe(epochs=epochs).check_every for epochs in (1, 20, 39, 40, 1200)] == [1, 1, 1, 2, 60]
+
+
+def test_it_prints_its_numbers_and_what_differs_from_the_defaults():
+    assert "zoom 0.1" in str(Recipe(epochs=3, zoom=0.1))
+    assert str(Recipe(epochs=3)) == "epochs 3, batch size 50, learning rate 0.01, jitter 0.5, seed 0"
+    recipe = Recipe(epochs=3, balanced=True, schedule="cosine", patience=4)
+    assert str(recipe) == (
+        "epochs 3, batch size 50, learning rate 0.01, schedule cosine, jitter 0.5, balanced, patience 4, seed 0"
+    )
