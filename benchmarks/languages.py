@@ -1,12 +1,12 @@
-"""The statistics of 26 x 26 maps in the languages that a GPU kernel can be written in: what ours was chosen by.
+"""The statistics of 26 x 26 maps in several languages for GPU kernels, to choose the language of our kernels.
 
-``python -m benchmarks.languages`` on a machine with a GPU, Triton and numba-cuda. All read a map once and write its
-statistics. They differ in where a map lies meanwhile, and how a node sees its neighbours:
+Run ``python -m benchmarks.languages`` on a machine with a GPU, Triton and numba-cuda. All kernels read a map once and
+write its statistics. They differ in where they store the map and how a node reads its neighbours:
 
-* ours, CUDA C++: in registers, by shuffles;
-* Triton, which has no shuffles: in a tile, and each sum through a scratch of global memory that stays in the cache, or
-  as two products with a banded matrix;
-* numba-cuda: in a local array, or in as many variables as there are rows, one column a lane, by shuffles.
+* CUDA C++ (ours): in registers, by warp shuffles;
+* Triton, which has no shuffles: in a tile, with sums through a scratch buffer in global memory that stays in the cache,
+  or as two products with a banded matrix;
+* numba-cuda: in a local array, or in one variable per row, with one column per lane, by warp shuffles.
 """
 
 import re
@@ -32,11 +32,12 @@ except ImportError:
 
 
 def measure() -> list[Row]:
+    """Time the kernels in all languages that are installed."""
     torch.manual_seed(0)
     grid = GridLaplacian(SIZE, SIZE)
     z = torch.randn(BATCH, MAPS, SIZE * SIZE, device=DEVICE)
     active = torch.rand_like(z) < 0.5
-    candidates: dict[str, Callable[[], Tensor]] = {"fused": partial(_ours, "fused", grid, z, active)}
+    candidates: dict[str, Callable[[], Tensor]] = {"fused": partial(_fused_or_plain, "fused", grid, z, active)}
     if triton is not None:
         for warps in (1, 2, 4):
             candidates[f"Triton, scratch, {warps}"] = _by_triton(statistics_by_scratch, z, active, grid, warps)
@@ -45,18 +46,18 @@ def measure() -> list[Row]:
         candidates["numba-cuda, local array"] = _by_numba(z, active, grid, unrolled=False)
         candidates["numba-cuda, unrolled"] = _by_numba(z, active, grid, unrolled=True)
     except ImportError:
-        print("numba-cuda is not here")
-    wanted = _ours("plain", grid, z, active)
+        print("skipped numba-cuda: it is not installed")
+    expected = _fused_or_plain("plain", grid, z, active)
     for name, candidate in list(candidates.items()):
         try:
-            torch.testing.assert_close(candidate(), wanted, rtol=1e-4, atol=1e-6)
-        except Exception as error:  # a compiler that fails is an answer too
-            print(f"{name} is left out: {str(error).splitlines()[0]}")
+            torch.testing.assert_close(candidate(), expected, rtol=1e-4, atol=1e-6)
+        except Exception as error:  # a compiler that fails is a result too
+            print(f"skipped {name}: {str(error).splitlines()[0]}")
             del candidates[name]
     return compare("statistics, by language", SIZE, candidates)
 
 
-def _ours(mode: Any, grid: GridLaplacian, z: Tensor, active: Tensor) -> Tensor:
+def _fused_or_plain(mode: Any, grid: GridLaplacian, z: Tensor, active: Tensor) -> Tensor:
     with using(mode), torch.no_grad():
         return Statistics(ORDER)(z, grid, active)
 
@@ -72,7 +73,7 @@ if triton is not None:
         tl.store(phi + 2 * k + 1, tl.sum(tl.sum(d * d, 1), 0) / nodes)
 
     @triton.jit
-    def _loaded(z, active, root, item, size: tl.constexpr, side: tl.constexpr):
+    def _load(z, active, root, item, size: tl.constexpr, side: tl.constexpr):
         row, column = tl.arange(0, side)[:, None], tl.arange(0, side)[None, :]
         inside = (row < size) & (column < size)
         node = row * size + column
@@ -82,9 +83,9 @@ if triton is not None:
 
     @triton.jit
     def statistics_by_scratch(z, active, root, band, scratch, phi, size: tl.constexpr, side: tl.constexpr, order):
-        """A program a map; sums of three across, then down, each through the scratch, which has a border of zeros."""
+        """One program per map: sums of three columns, then of three rows, through a scratch with a border of zeros."""
         item = tl.program_id(0)
-        t, s, inside = _loaded(z, active, root, item, size, side)
+        t, s, inside = _load(z, active, root, item, size, side)
         phi += item * 2 * (order + 1)
         _moments(t, inside, phi, 0, size * size)
         row, column = tl.arange(0, side)[:, None], tl.arange(0, side)[None, :]
@@ -92,7 +93,7 @@ if triton is not None:
         here = scratch + item.to(tl.int64) * 2 * stride * stride + (row + 1) * stride + column + 1
         there = here + stride * stride
         p = s * t
-        before = tl.zeros_like(p)
+        previous = tl.zeros_like(p)
         over = tl.where(inside, 1 / s, 0.0)
         for k in range(1, order + 1):
             tl.store(here, p)
@@ -102,30 +103,30 @@ if triton is not None:
             tl.debug_barrier()
             total = tl.load(there - stride) + three + tl.load(there + stride) - p
             factor = tl.where(k == 1, 1.0, 2.0)
-            before, p = p, -factor * s * s * total - before
+            previous, p = p, -factor * s * s * total - previous
             _moments(p * over, inside, phi, k, size * size)
 
     @triton.jit
     def statistics_by_products(z, active, root, band, scratch, phi, size: tl.constexpr, side: tl.constexpr, order):
-        """A program a map; with a matrix of three diagonals of ones, the sum over a node and all around it is B p B."""
+        """One program per map: the sum over a node and its neighbours is B p B, where B has three diagonals of ones."""
         item = tl.program_id(0)
-        t, s, inside = _loaded(z, active, root, item, size, side)
+        t, s, inside = _load(z, active, root, item, size, side)
         phi += item * 2 * (order + 1)
         _moments(t, inside, phi, 0, size * size)
         b = tl.load(band + tl.arange(0, side)[:, None] * side + tl.arange(0, side)[None, :])
         p = s * t
-        before = tl.zeros_like(p)
+        previous = tl.zeros_like(p)
         over = tl.where(inside, 1 / s, 0.0)
         for k in range(1, order + 1):
             across = tl.dot(p, b, input_precision="ieee")
             total = tl.dot(b, across, input_precision="ieee") - p
             factor = tl.where(k == 1, 1.0, 2.0)
-            before, p = p, -factor * s * s * total - before
+            previous, p = p, -factor * s * s * total - previous
             _moments(p * over, inside, phi, k, size * size)
 
 
 def _by_triton(kernel: Any, z: Tensor, active: Tensor, grid: GridLaplacian, warps: int) -> Callable[[], Tensor]:
-    """A map is a tile of 32 x 32, held by so many warps."""
+    """Return a call of a Triton kernel, in which a map is a tile of 32 x 32 in the registers of ``warps`` warps."""
     items, side = z.shape[0] * z.shape[1], 32
     root, numbers = _constant(grid, z), torch.arange(side, device=z.device)
     band = ((numbers[:, None] - numbers).abs() <= 1).float()
@@ -140,11 +141,15 @@ def _by_triton(kernel: Any, z: Tensor, active: Tensor, grid: GridLaplacian, warp
 
 
 def _constant(grid: GridLaplacian, z: Tensor) -> Tensor:
+    """Return the square root of the inverse degree of each node."""
     return grid._constant.to(z)
 
 
 def _numba_source(unrolled: bool) -> str:
-    """The kernel as text. Lines with an @ are for every row, in a loop over local arrays or with a variable a row."""
+    """Return the source of the kernel.
+
+    Lines with an @ are repeated for every row: in a loop over local arrays, or unrolled with one variable per row.
+    """
     lines: list[str] = []
     rows: list[str] = []
     for line in [*NUMBA.replace("SIZE", str(SIZE)).replace("ORDER", str(ORDER)).splitlines(), ""]:
@@ -152,12 +157,12 @@ def _numba_source(unrolled: bool) -> str:
             rows.append(line)
             continue
         if rows and unrolled:
-            lines += [_row(each, str(r)) for r in range(SIZE) for each in rows]
+            lines += [_row_line(row, str(r)) for r in range(SIZE) for row in rows]
         elif rows:
             indent = rows[0].split("@")[0]
             lines += [
                 f"{indent}for r in range({SIZE}):",
-                *(_row(each, "r").replace(indent, indent + "    ", 1) for each in rows),
+                *(_row_line(row, "r").replace(indent, indent + "    ", 1) for row in rows),
             ]
         rows = []
         if not (unrolled and "local.array" in line):
@@ -166,8 +171,8 @@ def _numba_source(unrolled: bool) -> str:
     return "\n".join(lines)
 
 
-def _row(line: str, r: str) -> str:
-    """A line with its variables: a_r and b_r in this row, a_next and b_next in the next, s_r and over_r."""
+def _row_line(line: str, r: str) -> str:
+    """Insert the variables of row r: a_r and b_r of this row, a_next and b_next of the next row, s_r and over_r."""
     line = line.replace("@ ", "")
     for name in "ab":
         if r == "r":
@@ -177,12 +182,13 @@ def _row(line: str, r: str) -> str:
             following = f"{name}{int(r) + 1}" if int(r) < SIZE - 1 else "float32(0)"
             line = line.replace(f"{name}_next", following).replace(f"{name}_r", f"{name}{r}")
     for name, edge, middle in (("s_r", "edge", "middle"), ("over_r", "over_edge", "over_middle")):
-        chosen = f"({edge} if r == 0 or r == {SIZE - 1} else {middle})"
-        line = line.replace(name, chosen if r == "r" else edge if int(r) in (0, SIZE - 1) else middle)
+        selection = f"({edge} if r == 0 or r == {SIZE - 1} else {middle})"
+        line = line.replace(name, selection if r == "r" else edge if int(r) in (0, SIZE - 1) else middle)
     return line.replace("ROW", r)
 
 
 def _numba_moments(name: str, scale: str, k: str, indent: str) -> str:
+    """Return the source that computes mean and variance of order k."""
     return f"""
 {indent}total = float32(0)
 {indent}@ total += abs({name}_r) * {scale}
@@ -200,14 +206,15 @@ def _numba_moments(name: str, scale: str, k: str, indent: str) -> str:
 """
 
 
-def _numba_step(v: str, before: str, factor: str, indent: str) -> str:
+def _numba_step(v: str, previous: str, factor: str, indent: str) -> str:
+    """Return the source of one step of the Chebyshev recursion."""
     first = f"{v}_first"
     return f"""
 {indent}above, row = float32(0), {first}
 {indent}row = row + cuda.shfl_sync(ALL, row, left) + cuda.shfl_sync(ALL, row, right)
 {indent}@ below = {v}_next
 {indent}@ below = below + cuda.shfl_sync(ALL, below, left) + cuda.shfl_sync(ALL, below, right)
-{indent}@ {before}_r = -{factor} * s_r * s_r * (above + row + below - {v}_r) - {before}_r
+{indent}@ {previous}_r = -{factor} * s_r * s_r * (above + row + below - {v}_r) - {previous}_r
 {indent}@ above, row = row, below
 """
 
@@ -241,19 +248,22 @@ def statistics(z, active, root, phi, items):
 
 
 def _by_numba(z: Tensor, active: Tensor, grid: GridLaplacian, unrolled: bool) -> Callable[[], Tensor]:
+    """Return a call of the numba-cuda kernel."""
     from numba import cuda, float32
 
-    space = {"cuda": cuda, "float32": float32, "ALL": 0xFFFFFFFF}
-    exec(_numba_source(unrolled), space)
-    kernel = cuda.jit(space["statistics"])
-    items, maps = z.shape[0] * z.shape[1], 4
+    namespace = {"cuda": cuda, "float32": float32, "ALL": 0xFFFFFFFF}
+    exec(_numba_source(unrolled), namespace)
+    kernel = cuda.jit(namespace["statistics"])
+    items, maps_per_block = z.shape[0] * z.shape[1], 4
     root = _constant(grid, z)
 
     def run() -> Tensor:
         phi = z.new_empty(items, 2 * (ORDER + 1))
         arrays = (z.view(items, -1), active.view(torch.uint8).view(items, -1), root.flatten(), phi)
         stream = cuda.external_stream(torch.cuda.current_stream().cuda_stream)
-        kernel[-(-items // maps), (32, maps), stream](*(cuda.as_cuda_array(array) for array in arrays), items)
+        kernel[-(-items // maps_per_block), (32, maps_per_block), stream](
+            *(cuda.as_cuda_array(array) for array in arrays), items
+        )
         return phi.view(len(z), -1)
 
     return run

@@ -1,8 +1,9 @@
-"""A folder of 100,000 small images, one in a hundred of them bad: how long it takes to list, and what predicting takes.
+"""Time and memory of listing and classifying a folder of 100,000 small images, 1 % of which are unreadable.
 
     python -m benchmarks.many_files --count 100000 --output results/many-files.json
 
-It makes the folder, lists it, and runs 'tigranet predict' on it, and on one image alone for the memory of the model.
+The benchmark creates the folder, lists it, and runs 'tigranet predict' on it. It also runs 'tigranet predict' on one
+image, to measure the memory of the model.
 """
 
 import argparse
@@ -21,10 +22,10 @@ from tigranet.data import image_files
 from tigranet.evaluation.provenance import machine
 
 
-def make(folder: Path, count: int) -> int:
-    """Ten classes of 20x20 images; how many of them are bad."""
+def create_images(folder: Path, count: int) -> int:
+    """Write 20x20 images of ten classes and return the number of unreadable files."""
     rng = np.random.default_rng(0)
-    bad = 0
+    unreadable = 0
     for number in range(count):
         path = folder / f"class {number % 10}" / f"{number:06d}.png"
         if number < 10:
@@ -32,17 +33,17 @@ def make(folder: Path, count: int) -> int:
         Image.fromarray(rng.integers(0, 256, (20, 20), dtype=np.uint8)).save(path)
         if number % 100 == 99:
             content = path.read_bytes()
-            path.write_bytes((b"", content[: len(content) // 2], b"no image at all")[bad % 3])
-            bad += 1
-    return bad
+            path.write_bytes((b"", content[: len(content) // 2], b"no image at all")[unreadable % 3])
+            unreadable += 1
+    return unreadable
 
 
 def predict(model: Path, images: Path, table: Path) -> tuple[float, int, int]:
-    """Seconds, the most memory in bytes, and the number of files that were said to be left out."""
+    """Run ``tigranet predict`` and return its seconds, its peak memory in bytes and its number of skipped files."""
     command = [sys.executable, "-c", PREDICT, "predict", str(model), str(images), "--csv", str(table)]
     start = perf_counter()
-    told = subprocess.run(command, check=True, capture_output=True, text=True, errors="surrogateescape")
-    lines = told.stderr.splitlines()
+    process = subprocess.run(command, check=True, capture_output=True, text=True, errors="surrogateescape")
+    lines = process.stderr.splitlines()
     peak = int(lines[-1].removeprefix("peak "))
     return perf_counter() - start, peak, sum(line.startswith("  ") for line in lines)
 
@@ -57,36 +58,36 @@ main()
 
 
 def main() -> None:
+    """Run the benchmark and print or save its results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--output", type=Path)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as room:
-        folder, model = Path(room, "photos"), Path(room, "model")
-        bad = make(folder, given.count)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, model = Path(temporary, "photos"), Path(temporary, "model")
+        unreadable = create_images(folder, arguments.count)
         start = perf_counter()
         listed = sum(1 for _ in image_files(folder))
         seconds_to_list = perf_counter() - start
         TIGraNet("paper-small", 10, image_size=20).save_pretrained(model)
-        one = next(image_files(folder))
-        _, alone, _ = predict(model, one, Path(room, "one.csv"))
-        seconds, peak, left_out = predict(model, folder, Path(room, "all.csv"))
-        rows = Path(room, "all.csv").read_bytes().count(b"\n") - 1
-    assert (listed, rows, left_out) == (given.count, given.count - bad, bad)
-    found = {
-        "command": f"python -m benchmarks.many_files --count {given.count}",
+        _, one_image_peak, _ = predict(model, next(image_files(folder)), Path(temporary, "one.csv"))
+        seconds, peak, skipped = predict(model, folder, Path(temporary, "all.csv"))
+        rows = Path(temporary, "all.csv").read_bytes().count(b"\n") - 1
+    assert (listed, rows, skipped) == (arguments.count, arguments.count - unreadable, unreadable)
+    results = {
+        "command": f"python -m benchmarks.many_files --count {arguments.count}",
         "files": listed,
-        "bad files, all left out and named": left_out,
+        "bad files, all left out and named": skipped,
         "seconds to list": round(seconds_to_list, 2),
         "seconds to predict": round(seconds, 1),
-        "memory with one image, MiB": alone >> 20,
+        "memory with one image, MiB": one_image_peak >> 20,
         "memory with all, MiB": peak >> 20,
-        "memory above the model's own, MiB": (peak - alone) >> 20,
+        "memory above the model's own, MiB": (peak - one_image_peak) >> 20,
         "machine": machine(),
     }
-    print(json.dumps(found, indent=2))
-    if given.output:
-        given.output.write_text(json.dumps(found, indent=2) + "\n")
+    print(json.dumps(results, indent=2))
+    if arguments.output:
+        arguments.output.write_text(json.dumps(results, indent=2) + "\n")
 
 
 if __name__ == "__main__":

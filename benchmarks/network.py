@@ -1,5 +1,7 @@
-"""Whole networks and their peers, ``paper`` at 26 x 26 and the oriented ones at 28 x 28: one image, 100 images; a
-training step; an epoch on a GPU."""
+"""Benchmark of whole networks and their peers: ``paper`` at 26 x 26 pixels, the oriented networks at 28 x 28.
+
+One image, 100 images, a training step, and on a GPU an epoch.
+"""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -24,23 +26,24 @@ Peers = dict[str, Callable[[Tensor], Tensor]]
 
 
 def measure() -> Iterator[Row]:
+    """Time all networks."""
     torch.manual_seed(0)
     net = TIGraNet("paper", num_classes=9).to(DEVICE).eval()
-    yield from of_network("network", net, 26, _peers(net))
+    yield from time_network("network", net, 26, _peers(net))
     for preset in ("oriented-small", "oriented"):
         convnet = ConvNet("paper", num_classes=9, image_size=28).to(DEVICE).eval()
-        yield from of_network(preset, TIGraNet(preset, num_classes=9).to(DEVICE), 28, {"ConvNet": convnet})
+        yield from time_network(preset, TIGraNet(preset, num_classes=9).to(DEVICE), 28, {"ConvNet": convnet})
     if DEVICE.type == "cuda":
         yield from (epoch(preset) for preset in ("paper", "oriented-small", "oriented"))
 
 
-def of_network(name: str, net: TIGraNet, size: int, peers: Peers, batch: int = 100) -> Iterator[Row]:
-    """One image, a batch of them and a training step, fused and plain; the first two beside the peers."""
+def time_network(name: str, net: TIGraNet, size: int, peers: Peers, batch: int = 100) -> Iterator[Row]:
+    """Time one image, a batch and a training step, fused and plain, and the first two also for the peers."""
     images = torch.rand(batch, 1, size, size, device=DEVICE)
     labels = torch.arange(batch, device=DEVICE) % 9
     optimizer = torch.optim.Adam(net.parameters(), fused=True, capturable=DEVICE.type == "cuda")
 
-    def answer(mode, images):
+    def predict(mode, images):
         with using(mode), torch.no_grad():
             return net(images)
 
@@ -52,32 +55,34 @@ def of_network(name: str, net: TIGraNet, size: int, peers: Peers, batch: int = 1
 
     modes = ("fused", "plain")
     net.eval()
-    for work, some, rounds in (("one image", images[:1], 51), (f"{batch} images", images, 9)):
-        candidates = {mode: partial(answer, mode, some) for mode in modes}
-        candidates |= {peer: without_gradients(partial(other, some)) for peer, other in peers.items()}
+    for work, inputs, rounds in (("one image", images[:1], 51), (f"{batch} images", images, 9)):
+        candidates = {mode: partial(predict, mode, inputs) for mode in modes}
+        candidates |= {peer: without_gradients(partial(network, inputs)) for peer, network in peers.items()}
         yield from compare(f"{name}, {work}", size, candidates, rounds=rounds)
     net.train()
     yield from compare(f"{name}, training step of {batch}", size, {mode: partial(step, mode) for mode in modes})
 
 
 def _peers(net: TIGraNet) -> Peers:
-    """The same network on ChebConv's propagation, the paper's ConvNet, and kymatio's scattering below a classifier."""
+    """Return the same network with ChebConv's propagation, the paper's ConvNet, and kymatio's scattering network."""
     graph = ChebConvLaplacian(26, DEVICE)
 
-    def by_cheb_conv(images: Tensor) -> Tensor:
+    def with_cheb_conv(images: Tensor) -> Tensor:
         with using("plain"):
             return net(images.flatten(2), graph)
 
-    torch.testing.assert_close(by_cheb_conv(image := torch.rand(1, 1, 26, 26, device=DEVICE)), net(image))
-    peers = {"ChebConv": by_cheb_conv, "ConvNet": ConvNet("paper", num_classes=9, image_size=26).to(DEVICE).eval()}
+    torch.testing.assert_close(with_cheb_conv(image := torch.rand(1, 1, 26, 26, device=DEVICE)), net(image))
+    peers = {"ChebConv": with_cheb_conv, "ConvNet": ConvNet("paper", num_classes=9, image_size=26).to(DEVICE).eval()}
     if (scattering := scattering_network(26, (500, 300, 100), 9, DEVICE)) is not None:
         peers["kymatio"] = scattering.eval()
     return peers
 
 
 def epoch(preset: str, images: int = 50_000, batch: int = 250, epochs: int = 8) -> Row:
-    """An epoch of MNIST-rot's size by ``fit``, as ``tigranet train`` runs it: shuffling, jitter, steps, validation
-    and checkpoints; the images lie on the GPU."""
+    """Time an epoch of ``fit`` on as many images as MNIST-rot has, with images on the GPU.
+
+    As in ``tigranet train``, it includes shuffling, jitter, training steps, validation and checkpoints.
+    """
     train, validation = (
         LabelledImages(torch.rand(count, 1, 26, 26), torch.arange(count) % 9) for count in (images, 3_000)
     )
@@ -86,6 +91,6 @@ def epoch(preset: str, images: int = 50_000, batch: int = 250, epochs: int = 8) 
     with TemporaryDirectory() as folder:
         fit(net, train, validation, recipe, folder=Path(folder))
         history = list(csv.DictReader((Path(folder) / "history.csv").read_text().splitlines()))
-    seconds = [float(row["seconds"]) for row in history[1:]]  # the first compiles
-    print(f"{preset}, an epoch of {images} images, batch {batch}: {median(seconds):.3f} s", flush=True)
+    seconds = [float(row["seconds"]) for row in history[1:]]  # the first epoch includes compilation
+    print(f"{preset}, one epoch of {images} images, batch size {batch}: {median(seconds):.3f} s", flush=True)
     return Row(f"{preset}, epoch of 50,000", 26, "fused", 1e3 * median(seconds), 1e3 * min(seconds), 1.0)

@@ -1,4 +1,4 @@
-"""The statistical layer, 20 maps, order 12: forward, forward and backward, and how they grow."""
+"""Benchmark of the statistical layer with 20 maps and order 12: forward, backward, and growth with the image size."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,77 +6,83 @@ from functools import partial
 import torch
 
 from benchmarks.peers import cheb_conv, cheb_conv_as_called, csr, dense, statistics_by
-from benchmarks.timing import DEVICE, Row, compare, kept_for_backward, with_gradients, without_gradients
+from benchmarks.timing import DEVICE, Row, compare, saved_megabytes, with_gradients, without_gradients
 from tigranet import GridLaplacian, Statistics
 from tigranet.ops import using
 
 MAPS, ORDER = 20, 12
 BATCHES = {26: 100, 50: 25, 128: 4} if DEVICE.type == "cpu" else {26: 500, 50: 200}
-DENSE = 50  # a larger matrix would take a gigabyte
+MAX_DENSE_SIZE = 50  # the dense matrix of a larger image would take a gigabyte
 
 
 def measure(compiled: bool = True) -> Iterator[Row]:
+    """Time all implementations for several image sizes, with ``torch.compile`` if ``compiled``."""
     for size, batch in BATCHES.items():
         yield from at_size(size, batch, compiled)
 
 
 def at_size(size: int, batch: int, compiled: bool) -> Iterator[Row]:
+    """Time all implementations for images of one size, after checking that their results agree."""
     torch.manual_seed(0)
     torch._dynamo.reset()
     grid, layer = GridLaplacian(size, size), Statistics(ORDER)
     z = torch.randn(batch, MAPS, size * size).to(DEVICE)
     active = torch.rand(z.shape).to(DEVICE) < 0.5
-    last = z, active  # the axis of the nodes, where each likes it best
-    middle = tuple(tensor.transpose(1, 2).contiguous() for tensor in last)
-    first = tuple(tensor.permute(2, 0, 1).flatten(1).contiguous() for tensor in last)
-    union = tuple(tensor.flatten(0, 1) for tensor in middle)
-    for signal, _ in (last, middle, first, union):
+    nodes_last = z, active  # every implementation gets the memory layout that suits it best
+    nodes_middle = tuple(tensor.transpose(1, 2).contiguous() for tensor in nodes_last)
+    nodes_first = tuple(tensor.permute(2, 0, 1).flatten(1).contiguous() for tensor in nodes_last)
+    one_graph = tuple(tensor.flatten(0, 1) for tensor in nodes_middle)
+    for signal, _ in (nodes_last, nodes_middle, nodes_first, one_graph):
         signal.requires_grad_()
     functions = {
-        "fused": (z, partial(_ours, "fused", layer, z, grid, active)),
-        "plain": (z, partial(_ours, "plain", layer, z, grid, active)),
+        "fused": (z, partial(_statistics, "fused", layer, z, grid, active)),
+        "plain": (z, partial(_statistics, "plain", layer, z, grid, active)),
     }
     if compiled:
-        fast = torch.compile(layer, dynamic=False)
-        functions["plain, compiled"] = z, partial(_ours, "plain", fast, z, grid, active)
-    functions["ChebConv, as called"] = union[0], partial(cheb_conv_as_called(size, batch, DEVICE), *union, ORDER)
-    functions["ChebConv"] = middle[0], partial(statistics_by, cheb_conv(size, DEVICE), *middle, ORDER, 1)
-    functions["ChebConv, nodes first"] = first[0], partial(statistics_by, cheb_conv(size, DEVICE), *first, ORDER, 0)
-    functions["CSR"] = first[0], partial(statistics_by, csr(size, DEVICE), *first, ORDER, 0)
-    if size <= DENSE:
-        functions["dense"] = z, partial(statistics_by, dense(size, DEVICE), *last, ORDER, 2)
-    wanted = functions["plain"][1]().flatten()
+        compiled_layer = torch.compile(layer, dynamic=False)
+        functions["plain, compiled"] = z, partial(_statistics, "plain", compiled_layer, z, grid, active)
+    one_call = cheb_conv_as_called(size, batch, DEVICE)
+    functions["ChebConv, as called"] = one_graph[0], partial(one_call, *one_graph, ORDER)
+    propagate, multiply = cheb_conv(size, DEVICE), csr(size, DEVICE)
+    functions["ChebConv"] = nodes_middle[0], partial(statistics_by, propagate, *nodes_middle, ORDER, 1)
+    functions["ChebConv, nodes first"] = nodes_first[0], partial(statistics_by, propagate, *nodes_first, ORDER, 0)
+    functions["CSR"] = nodes_first[0], partial(statistics_by, multiply, *nodes_first, ORDER, 0)
+    if size <= MAX_DENSE_SIZE:
+        functions["dense"] = z, partial(statistics_by, dense(size, DEVICE), *nodes_last, ORDER, 2)
+    expected = functions["plain"][1]().flatten()
     for _, function in functions.values():
-        torch.testing.assert_close(function().flatten(), wanted, rtol=1e-2, atol=1e-3)
-    kept = {name: kept_for_backward(function) for name, (_, function) in functions.items()}
+        torch.testing.assert_close(function().flatten(), expected, rtol=1e-2, atol=1e-3)
+    saved = {name: saved_megabytes(function) for name, (_, function) in functions.items()}
     forward = {name: without_gradients(function) for name, (_, function) in functions.items()}
     copy, source = torch.empty_like(z), z.detach()
     forward["copy of the input"] = lambda: copy.copy_(source)
     both = {name: with_gradients(function, [signal]) for name, (signal, function) in functions.items()}
     yield from compare("statistics", size, forward)
-    yield from compare("statistics, with backward", size, both, kept)
+    yield from compare("statistics, with backward", size, both, saved)
 
 
 def growth() -> Iterator[Row]:
-    """One image of 20 maps, ever larger."""
+    """Time one image of 20 maps for growing sizes."""
     for size in (26, 50, 128, 256, 512):
-        yield from _grown(size)
+        yield from _at_growing_size(size)
 
 
-def _grown(size: int) -> Iterator[Row]:
+def _at_growing_size(size: int) -> Iterator[Row]:
     z = torch.randn(1, MAPS, size * size).to(DEVICE).requires_grad_()
     grid = GridLaplacian(size, size)
-    warm = z.detach().clone().requires_grad_()  # what is compiled in a first call keeps hold of its input
+    warm_up = (
+        z.detach().clone().requires_grad_()
+    )  # code that is compiled in the first call keeps a reference to its input
     for mode in ("fused", "plain"):
-        with_gradients(partial(_ours, mode, Statistics(ORDER), warm, grid, None), [warm])()
-    forward = {mode: partial(_ours, mode, Statistics(ORDER), z, grid, None) for mode in ("fused", "plain")}
-    kept = {name: kept_for_backward(function) for name, function in forward.items()}
+        with_gradients(partial(_statistics, mode, Statistics(ORDER), warm_up, grid, None), [warm_up])()
+    forward = {mode: partial(_statistics, mode, Statistics(ORDER), z, grid, None) for mode in ("fused", "plain")}
+    saved = {name: saved_megabytes(function) for name, function in forward.items()}
     both = {name: with_gradients(function, [z]) for name, function in forward.items()}
-    alone = {name: without_gradients(function) for name, function in forward.items()}
-    yield from compare("growth", size, alone, rounds=7)
-    yield from compare("growth, with backward", size, both, kept, rounds=7)
+    forward_only = {name: without_gradients(function) for name, function in forward.items()}
+    yield from compare("growth", size, forward_only, rounds=7)
+    yield from compare("growth, with backward", size, both, saved, rounds=7)
 
 
-def _ours(mode, layer, z, grid, active):
+def _statistics(mode, layer, z, grid, active):
     with using(mode):
         return layer(z, grid, active)

@@ -1,6 +1,7 @@
 """Draw the filters of a network over the spectrum of the grid, before and after a short training.
 
-python examples/filters_over_the_spectrum.py filters.png
+Usage:
+    python examples/filters_over_the_spectrum.py filters.png
 """
 
 import sys
@@ -13,20 +14,21 @@ from tigranet.data import load
 from tigranet.training import Recipe, fit
 
 
-def main(picture: str) -> None:
+def main(path: str) -> None:
+    """Train a small network on three digits and save the figure to ``path``."""
     data = load("mnist-012")
     torch.manual_seed(0)
     net = TIGraNet("paper-small", num_classes=3)
-    lam = torch.linspace(0, 1.52, 200)  # where the spectrum of the 8-neighbour grid ends
+    lam = torch.linspace(0, 1.52, 200)  # 1.52 is the largest eigenvalue of the 8-neighbour grid
     powers = torch.stack([lam**m for m in range(4)])
     figure = Figure(figsize=(8, 3), layout="constrained")
-    for axes, title in zip(figure.subplots(1, 2, sharey=True), ("at the start", "after five epochs"), strict=True):
+    for axes, title in zip(figure.subplots(1, 2, sharey=True), ("before training", "after five epochs"), strict=True):
         axes.plot(lam, (net.graph_layers[0].alpha.detach() @ powers).T)
-        axes.set(title=title, xlabel="eigenvalue of the Laplacian", ylabel="response of the first filters")
+        axes.set(title=title, xlabel="eigenvalue of the Laplacian", ylabel="filter response, first layer")
         axes.label_outer()
-        if title == "at the start":
+        if title == "before training":
             fit(net, data.train, data.validation, Recipe(epochs=5)).cpu()
-    figure.savefig(picture, dpi=150)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

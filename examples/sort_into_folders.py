@@ -1,6 +1,7 @@
-"""Sort photographs into one folder a class, those that the network is not sure of into 'unknown'.
+"""Sort photographs into one folder per class. Uncertain predictions go to the folder 'unknown'.
 
-python examples/sort_into_folders.py model/ photos/ sorted/
+Usage:
+    python examples/sort_into_folders.py model/ photos/ sorted/
 """
 
 import shutil
@@ -14,17 +15,18 @@ from tigranet.evaluation import predict_files
 
 
 def main(model: Path, photos: Path, target: Path) -> None:
-    sorted_so_far: Counter[str] = Counter()
-    for answer in predict_files(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
-        if isinstance(answer, UnreadableFile):
-            print(f"left out: {answer.path}: {answer.reason}")
+    """Copy every photograph to the folder of its predicted class."""
+    counts: Counter[str] = Counter()
+    for prediction in predict_files(TIGraNet.from_pretrained(model), image_files(photos), reject=0.9):
+        if isinstance(prediction, UnreadableFile):
+            print(f"skipped {prediction.path}: {prediction.reason}")
             continue
-        path = Path(answer.path)
-        place = target / answer.label / "-".join(path.relative_to(photos).parts)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(path, place)
-        sorted_so_far[answer.label] += 1
-    for label, count in sorted_so_far.most_common():
+        path = Path(prediction.path)
+        copy = target / prediction.label / "-".join(path.relative_to(photos).parts)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+        counts[prediction.label] += 1
+    for label, count in counts.most_common():
         print(f"{label}: {count}")
 
 

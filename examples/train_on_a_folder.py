@@ -1,6 +1,7 @@
-"""Train on a folder of images from Python, and see what turning them costs.
+"""Train on a folder of images, and measure the accuracy on rotated and shifted images.
 
-python examples/train_on_a_folder.py my_images/ model/
+Usage:
+    python examples/train_on_a_folder.py my_images/ model/
 """
 
 import sys
@@ -15,16 +16,17 @@ from tigranet.reproduction.runner import recipe_for, run
 
 
 def main(folder: Path, model: Path, epochs: int | None = None) -> None:
-    data, broken = load_user_data(folder)
-    for path, reason in broken:
-        print(f"left out: {path}: {reason}")
+    """Train a small network on ``folder``, print its accuracies and save it to ``model``."""
+    data, unreadable_files = load_user_data(folder)
+    for path, reason in unreadable_files:
+        print(f"skipped {path}: {reason}")
     architecture = Architecture.parse("paper-small")
     recipe = recipe_for(data, architecture, **({} if epochs is None else {"epochs": epochs}))
     net, _ = run(data, architecture, recipe, console=Console(stderr=True))
-    found = measure_robustness(net, data)
-    print(f"upright: {found.upright:.1f} %")
-    for how, accuracy in found.moved.items():
-        print(f"{how}: {accuracy} %")
+    robustness = measure_robustness(net, data)
+    print(f"upright: {robustness.upright:.1f} %")
+    for transformation, accuracy in robustness.moved.items():
+        print(f"{transformation}: {accuracy} %")
     net.save_pretrained(model)
 
 

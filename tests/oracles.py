@@ -1,4 +1,4 @@
-"""Other roads to the same answers: dense matrices by loops, SciPy, closed forms."""
+"""Independent computations to compare with, by loops and SciPy, and random inputs of many kinds."""
 
 import numpy as np
 import torch
@@ -16,39 +16,43 @@ GRIDS = [
 
 
 def grid_adjacency(height: int, width: int, neighbours: int, boundary: str, diagonal: float = 1.0) -> np.ndarray:
-    """The simple graph on a grid, edge by edge: pixels at most one step apart along each axis."""
-    a = np.zeros((height * width, height * width))
+    """Return the adjacency matrix of the grid, computed edge by edge.
+
+    Pixels are joined if they are at most one step apart along each axis. No edge is doubled, even on a small torus.
+    """
+    adjacency = np.zeros((height * width, height * width))
     for r in range(height):
         for c in range(width):
-            for dr in (-1, 0, 1):
-                for dc in (-1, 0, 1):
-                    if neighbours == 4 and dr != 0 and dc != 0:
+            for row_step in (-1, 0, 1):
+                for column_step in (-1, 0, 1):
+                    if neighbours == 4 and row_step != 0 and column_step != 0:
                         continue
-                    row, column = r + dr, c + dc
+                    row, column = r + row_step, c + column_step
                     if boundary == "torus":
                         row, column = row % height, column % width
                     if not (0 <= row < height and 0 <= column < width) or (row, column) == (r, c):
                         continue
                     weight = diagonal if row != r and column != c else 1.0
-                    a[r * width + c, row * width + column] = weight
-    return a
+                    adjacency[r * width + c, row * width + column] = weight
+    return adjacency
 
 
 def normalized_laplacian(adjacency: np.ndarray) -> Tensor:
+    """Return the dense normalized Laplacian of SciPy."""
     return torch.from_numpy(scipy_laplacian(adjacency, normed=True))
 
 
 def random_graph(nodes: int = 12, seed: int = 0) -> np.ndarray:
-    """A connected graph with random weights: a ring and some chords."""
+    """Return the adjacency matrix of a connected graph with random weights: a ring with some chords."""
     rng = np.random.default_rng(seed)
-    a = np.triu(rng.random((nodes, nodes)) * (rng.random((nodes, nodes)) < 0.3), 1)
+    upper = np.triu(rng.random((nodes, nodes)) * (rng.random((nodes, nodes)) < 0.3), 1)
     for i in range(nodes):
-        a[min(i, (i + 1) % nodes), max(i, (i + 1) % nodes)] = 0.5 + rng.random()
-    return a + a.T
+        upper[min(i, (i + 1) % nodes), max(i, (i + 1) % nodes)] = 0.5 + rng.random()
+    return upper + upper.T
 
 
 def some_laplacians() -> dict[str, Laplacian]:
-    """One of each kind: what holds for every Laplacian is tested on all of them."""
+    """Return one Laplacian of each kind, for tests of properties that all Laplacians have."""
     mask = torch.tensor([[0, 1, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1]], dtype=torch.bool)
     return {
         "free grid": GridLaplacian(4, 5),
@@ -62,7 +66,7 @@ def some_laplacians() -> dict[str, Laplacian]:
 
 
 def blank_with_patch(size: int = 20, patch: int = 6, count: int = 4, seed: int = 0, dtype=torch.float32) -> Tensor:
-    """Images that are empty but for one random patch: full of ties."""
+    """Return images that are zero except for one random patch, so that many pixels have equal values."""
     generator = torch.Generator().manual_seed(seed)
     images = torch.zeros(count, 1, size, size, dtype=dtype)
     for image in images:
@@ -73,16 +77,19 @@ def blank_with_patch(size: int = 20, patch: int = 6, count: int = 4, seed: int =
     return images
 
 
-def random_grid(rng: np.random.Generator, most: int = 24) -> GridLaplacian:
-    """Any grid: lines, two-pixel axes, either boundary, either neighbourhood."""
-    height, width = (int(rng.choice([1, 2, 3, rng.integers(4, most)])) for _ in range(2))
+def random_grid(rng: np.random.Generator, max_side: int = 24) -> GridLaplacian:
+    """Return a random grid, including lines, axes of two pixels, both boundaries and all neighbourhoods."""
+    height, width = (int(rng.choice([1, 2, 3, rng.integers(4, max_side)])) for _ in range(2))
     neighbours, diagonal = [(4, 1.0), (8, 1.0), (8, 0.3)][rng.integers(3)]
     boundary = ["free", "torus"][rng.integers(2)]
     return GridLaplacian(height, max(width, 3 - height), neighbours, boundary, diagonal)
 
 
 def random_signal(rng: np.random.Generator, batch: int, maps: int, nodes: int) -> Tensor:
-    """Values of every kind: noise, sparse, constant, huge, tiny, in steps; in any memory layout; either dtype."""
+    """Return a random signal of a random kind, memory layout and precision.
+
+    Its values are noise, sparse, constant, huge, tiny, rounded or nonnegative.
+    """
     y = torch.from_numpy(rng.standard_normal((batch, maps, nodes)))
     kind = rng.integers(7)
     if kind == 1:

@@ -1,4 +1,4 @@
-"""What is timed is the same work, and what was timed is written down."""
+"""The benchmarks compare implementations of the same function, and save their results."""
 
 import csv
 
@@ -19,49 +19,49 @@ def test_the_peers_compute_the_same_statistics():
     pytest.importorskip("torch_geometric")
     cpu, z = torch.device("cpu"), torch.randn(2, 3, 36)
     active = torch.rand_like(z) < 0.5
-    wanted = Statistics(4)(z, GridLaplacian(6, 6), active).reshape(2, 3, 10)
-    middle = z.transpose(1, 2), active.transpose(1, 2)
-    first = z.permute(2, 0, 1).flatten(1), active.permute(2, 0, 1).flatten(1)
-    union = tuple(tensor.flatten(0, 1) for tensor in middle)
-    answers = {
-        "ChebConv": peers.statistics_by(peers.cheb_conv(6, cpu), *middle, 4, 1),
-        "as called": peers.cheb_conv_as_called(6, 2, cpu)(*union, 4),
-        "CSR": peers.statistics_by(peers.csr(6, cpu), *first, 4, 0).reshape(2, 3, 10),
+    expected = Statistics(4)(z, GridLaplacian(6, 6), active).reshape(2, 3, 10)
+    nodes_middle = z.transpose(1, 2), active.transpose(1, 2)
+    nodes_first = z.permute(2, 0, 1).flatten(1), active.permute(2, 0, 1).flatten(1)
+    one_graph = tuple(tensor.flatten(0, 1) for tensor in nodes_middle)
+    results = {
+        "ChebConv": peers.statistics_by(peers.cheb_conv(6, cpu), *nodes_middle, 4, 1),
+        "as called": peers.cheb_conv_as_called(6, 2, cpu)(*one_graph, 4),
+        "CSR": peers.statistics_by(peers.csr(6, cpu), *nodes_first, 4, 0).reshape(2, 3, 10),
         "dense": peers.statistics_by(peers.dense(6, cpu), z, active, 4, 2),
     }
-    for name, came in answers.items():
-        torch.testing.assert_close(came.reshape(2, 3, 10), wanted, rtol=1e-4, atol=1e-5, msg=name)
+    for name, result in results.items():
+        torch.testing.assert_close(result.reshape(2, 3, 10), expected, rtol=1e-4, atol=1e-5, msg=name)
 
 
-def test_the_grid_by_propagation_is_the_grid():
+def test_propagation_equals_the_laplacian_of_the_grid():
     pytest.importorskip("torch_geometric")
     y = torch.randn(2, 3, 36)
-    came = peers.ChebConvLaplacian(6, torch.device("cpu"))(y)
-    torch.testing.assert_close(came, GridLaplacian(6, 6)(y))
+    result = peers.ChebConvLaplacian(6, torch.device("cpu"))(y)
+    torch.testing.assert_close(result, GridLaplacian(6, 6)(y))
 
 
 @pytest.mark.parametrize("unrolled", [False, True])
-def test_the_text_for_numba_is_the_statistics(unrolled):
-    """Run as Python, with the lanes of a warp as the entries of an array."""
+def test_the_source_for_numba_computes_the_statistics(unrolled):
+    """The source runs as Python here. The lanes of a warp are the entries of an array."""
     size, order = languages.SIZE, languages.ORDER
     z, active, grid = torch.randn(1, 1, size**2), torch.rand(1, 1, size**2) < 0.5, GridLaplacian(size, size)
-    text = languages._numba_source(unrolled).replace("lane if inside else 0", "where(inside, lane, 0)")
-    text = text.replace("float32(1) if inside else float32(0)", "where(inside, float32(1), float32(0))")
-    text = (
-        text.replace("if lane == 0:", "if True:")
+    source = languages._numba_source(unrolled).replace("lane if inside else 0", "where(inside, lane, 0)")
+    source = source.replace("float32(1) if inside else float32(0)", "where(inside, float32(1), float32(0))")
+    source = (
+        source.replace("if lane == 0:", "if True:")
         .replace("= mean", "= mean[0]")
         .replace("= squares *", "= squares[0] *")
     )
-    space = {"cuda": Lanes, "float32": np.float32, "ALL": None, "where": np.where}
-    exec(text, space)
+    namespace = {"cuda": CudaEmulation, "float32": np.float32, "ALL": None, "where": np.where}
+    exec(source, namespace)
     phi = np.zeros((1, 2 * (order + 1)), np.float32)
     signals = z[0].numpy(), active[0].numpy()
-    space["statistics"](*signals, grid._constant.float().flatten().numpy(), phi, 1)
+    namespace["statistics"](*signals, grid._constant.float().flatten().numpy(), phi, 1)
     torch.testing.assert_close(torch.from_numpy(phi), Statistics(order)(z, grid, active), rtol=1e-4, atol=1e-6)
 
 
-class Lanes:
-    """numba.cuda, as far as it is used."""
+class CudaEmulation:
+    """The functions of ``numba.cuda`` that the kernel uses, for the 32 lanes of one warp."""
 
     class Index:
         def __init__(self, x, y):
@@ -79,22 +79,22 @@ class Lanes:
         return np.broadcast_to(value, 32)[lane]
 
     @staticmethod
-    def shfl_xor_sync(mask, value, change):
-        return np.broadcast_to(value, 32)[np.arange(32) ^ change]
+    def shfl_xor_sync(mask, value, lane_mask):
+        return np.broadcast_to(value, 32)[np.arange(32) ^ lane_mask]
 
 
-def test_candidates_take_turns_and_are_compared_with_the_fused_one(capsys):
-    turns = []
-    candidates = {name: lambda name=name: turns.append(name) for name in ("fused", "plain")}
+def test_candidates_alternate_and_are_compared_with_the_fused_one(capsys):
+    calls = []
+    candidates = {name: lambda name=name: calls.append(name) for name in ("fused", "plain")}
     rows = timing.compare("work", 3, candidates, {"plain": 2.0}, rounds=2)
-    assert turns == ["fused", "plain"] * 3
+    assert calls == ["fused", "plain"] * 3
     assert [row.candidate for row in rows] == ["fused", "plain"]
     assert rows[0].times_fused == 1
     assert rows[1].saved_mb == 2
     assert "work" in capsys.readouterr().out
 
 
-def test_a_row_is_in_the_file_before_the_next_is_measured(tmp_path):
+def test_a_row_is_saved_before_the_next_one_is_measured(tmp_path):
     def rows():
         yield timing.Row("work", 26, "fused", 0.5, 0.25, 1.0)
         with (tmp_path / "some-cpu.csv").open() as file:

@@ -3,35 +3,42 @@ from matplotlib.figure import Figure
 
 from tigranet.evaluation.curves import Invariance
 from tigranet.figures.angles import draw_invariance, save_invariance
-from tigranet.figures.curves import STYLES
+from tigranet.figures.curves import LINE_STYLES
 
-AT = (0.0, 45.0, 90.0, 360.0)
-OURS = Invariance(5, AT, (0.0, 0.2, 1e-7, 0.0), (99.0, 95.0, 99.0, 99.0))
-FRESH = Invariance(5, AT, (0.0, 0.3, 1e-7, 0.0), None)
+ANGLES = (0.0, 45.0, 90.0, 360.0)
+WITH_ACCURACY = Invariance(5, ANGLES, (0.0, 0.2, 1e-7, 0.0), (99.0, 95.0, 99.0, 99.0))
+WITHOUT_ACCURACY = Invariance(5, ANGLES, (0.0, 0.3, 1e-7, 0.0), None)
 
 
-def drawn(axes):
+def labelled_lines(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
-def test_a_network_has_the_same_line_on_both_and_an_accuracy_only_where_it_has_one():
+def test_a_network_has_the_same_style_on_both_axes_and_an_accuracy_line_only_if_it_was_measured():
     change, accuracy = Figure(layout="constrained").subplots(1, 2)
-    draw_invariance(change, accuracy, {"fresh": FRESH, "ours": OURS}, chance=33.3)
-    assert set(drawn(change)) == {"fresh", "ours"}
-    assert set(drawn(accuracy)) == {"ours", "guessing"}
-    assert drawn(change)["ours"].get_color() == drawn(accuracy)["ours"].get_color() == STYLES[1]["color"]
-    assert drawn(change)["ours"].get_ydata() == pytest.approx(OURS.change)
+    draw_invariance(change, accuracy, {"untrained": WITHOUT_ACCURACY, "trained": WITH_ACCURACY}, chance=33.3)
+    change_lines, accuracy_lines = labelled_lines(change), labelled_lines(accuracy)
+    assert set(change_lines) == {"untrained", "trained"}
+    assert set(accuracy_lines) == {"trained", "chance level"}
+    assert change_lines["trained"].get_color() == accuracy_lines["trained"].get_color() == LINE_STYLES[1]["color"]
+    assert change_lines["trained"].get_ydata() == pytest.approx(WITH_ACCURACY.change)
+    assert accuracy_lines["trained"].get_ydata() == pytest.approx(WITH_ACCURACY.accuracy)
+    assert set(accuracy_lines["chance level"].get_ydata()) == {33.3}
     assert change.get_ylim()[0] == 0
+    assert change.get_xlabel() == "rotation angle (degrees)"
+    assert accuracy.get_ylabel() == "accuracy (%)"
 
 
-def test_more_networks_than_styles():
+def test_styles_repeat_if_there_are_more_networks_than_styles():
     axes = Figure(layout="constrained").add_subplot()
-    draw_invariance(axes, None, {str(number): FRESH for number in range(len(STYLES) + 1)})
-    assert len(drawn(axes)) == len(STYLES) + 1
+    draw_invariance(axes, None, {str(number): WITHOUT_ACCURACY for number in range(len(LINE_STYLES) + 1)})
+    lines = labelled_lines(axes)
+    assert len(lines) == len(LINE_STYLES) + 1
+    assert lines["0"].get_color() == lines[str(len(LINE_STYLES))].get_color()
 
 
-def test_the_same_picture_is_the_same_file(tmp_path):
+def test_equal_measurements_give_equal_files(tmp_path):
     for folder in ("a", "b"):
-        written = save_invariance(tmp_path / folder, {"ours": OURS})
-        assert [path.name for path in written] == ["angles.png", "angles.svg"]
+        paths = save_invariance(tmp_path / folder, {"network": WITH_ACCURACY})
+        assert [path.name for path in paths] == ["angles.png", "angles.svg"]
     assert (tmp_path / "a" / "angles.svg").read_text() == (tmp_path / "b" / "angles.svg").read_text()

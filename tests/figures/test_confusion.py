@@ -3,28 +3,29 @@ from itertools import pairwise
 import pytest
 from matplotlib.figure import Figure
 
-from tigranet.figures.confusion import LONGEST, confusion_size, draw_confusion, shortened
+from tigranet.figures.confusion import MAX_NAME_LENGTH, confusion_size, draw_confusion, shorten
 
 
-def figure_of(counts, names):
+def draw(counts, names):
     figure = Figure(figsize=confusion_size(names), layout="constrained")
     draw_confusion(figure.add_subplot(), counts, names)
     figure.draw_without_rendering()
     return figure
 
 
-def test_each_number_but_zero_stands_in_its_cell():
-    axes = figure_of([[5, 1, 0], [0, 4, 0], [0, 0, 0]], ["a", "b", "c"]).axes[0]
+def test_every_nonzero_count_is_written_in_its_cell():
+    axes = draw([[5, 1, 0], [0, 4, 0], [0, 0, 0]], ["a", "b", "c"]).axes[0]
     assert {(text.get_position(), text.get_text()) for text in axes.texts} == {
         ((0, 0), "5"),
         ((1, 0), "1"),
         ((1, 1), "4"),
     }
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted class", "true class")
 
 
-def test_a_class_without_images_is_white_and_divides_by_nothing():
-    axes = figure_of([[0, 0], [0, 3]], ["a", "b"]).axes[0]
+def test_the_row_of_a_class_without_images_is_white():
+    axes = draw([[0, 0], [0, 3]], ["a", "b"]).axes[0]
     shade = axes.images[0].get_array()
     assert shade[0].max() == 0
     assert shade[1, 1] == 1
@@ -32,9 +33,9 @@ def test_a_class_without_images_is_white_and_divides_by_nothing():
 
 @pytest.mark.parametrize("classes", [2, 3, 12, 13, 40])
 @pytest.mark.parametrize("letters", [1, 12, 80])
-def test_no_number_is_larger_than_its_cell_and_no_name_leaves_the_figure(classes, letters):
+def test_numbers_fit_in_their_cells_and_names_in_the_figure(classes, letters):
     names = [f"{number}" * letters for number in range(classes)]
-    figure = figure_of([[188] * classes] * classes, names)
+    figure = draw([[188] * classes] * classes, names)
     axes = figure.axes[0]
     cell = axes.transData.transform((1, 0)) - axes.transData.transform((0, 0))
     assert max(text.get_window_extent().width for text in axes.texts) < cell[0]
@@ -47,10 +48,10 @@ def test_no_number_is_larger_than_its_cell_and_no_name_leaves_the_figure(classes
     assert all(left.x1 <= right.x0 for left, right in pairwise(bottom))
 
 
-def test_a_name_is_no_formula():
-    labels = figure_of([[1, 0], [0, 1]], ["$5", "$x^{$"]).axes[0].get_yticklabels()
+def test_class_names_are_not_parsed_as_formulas():
+    labels = draw([[1, 0], [0, 1]], ["$5", "$x^{$"]).axes[0].get_yticklabels()
     assert [label.get_text() for label in labels] == ["$5", "$x^{$"]
 
 
 def test_long_names_are_shortened():
-    assert len(shortened("a" * 100)) == LONGEST
+    assert len(shorten("a" * 100)) == MAX_NAME_LENGTH

@@ -2,15 +2,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from tigranet.figures.curves import (
-    OURS,
-    OURS_TOO,
-    RIVAL,
-    ROUNDING,
-    STYLES,
+    BASELINE_STYLE,
+    LINE_STYLES,
+    MIN_CHANGE,
+    NETWORK_STYLE,
+    SECOND_NETWORK_STYLE,
     Line,
     draw_against_angle,
     draw_against_shift,
-    draw_change,
+    draw_max_change,
 )
 
 
@@ -19,41 +19,48 @@ def axes():
     return Figure(layout="constrained").add_subplot()
 
 
-def drawn(axes):
+def labelled_lines(axes):
     return {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
 
 
-def test_each_network_has_its_line_from_0_to_360(axes):
-    ours, rival = (Line(name, style, (0, 90, 360), (98, 97, 98)) for name, style in (("A", OURS), ("B", RIVAL)))
-    draw_against_angle(axes, [ours, rival._replace(values=(99, 20, 99))], "accuracy, %", chance=33.3)
-    assert set(drawn(axes)) == {"A", "B", "guessing"}
-    assert drawn(axes)["B"].get_ydata() == pytest.approx((99, 20, 99))
+def test_each_network_has_a_line_from_0_to_360_degrees(axes):
+    lines = [
+        Line("network", NETWORK_STYLE, (0, 90, 360), (98, 97, 98)),
+        Line("baseline", BASELINE_STYLE, (0, 90, 360), (99, 20, 99)),
+    ]
+    draw_against_angle(axes, lines, "accuracy (%)", chance=33.3)
+    assert set(labelled_lines(axes)) == {"network", "baseline", "chance level"}
+    assert labelled_lines(axes)["network"].get_ydata() == pytest.approx((98, 97, 98))
+    assert labelled_lines(axes)["baseline"].get_ydata() == pytest.approx((99, 20, 99))
     assert axes.get_xlim() == (0, 360)
     assert axes.get_ylim()[0] == 0
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rotation angle (degrees)", "accuracy (%)")
     assert {90, 180, 270} <= {line.get_xdata()[0] for line in axes.get_lines() if line.get_label().startswith("_")}
 
 
-def test_lines_differ_by_more_than_colour():
-    for what in ("color", "linestyle", "marker"):
-        assert len({style[what] for style in (OURS, RIVAL, OURS_TOO)}) == 3
-    for what in ("color", "marker"):
-        assert len({style[what] for style in STYLES}) == len(STYLES)
+def test_lines_differ_in_more_than_colour():
+    for property_name in ("color", "linestyle", "marker"):
+        styles = (NETWORK_STYLE, BASELINE_STYLE, SECOND_NETWORK_STYLE)
+        assert len({style[property_name] for style in styles}) == 3
+    for property_name in ("color", "marker"):
+        assert len({style[property_name] for style in LINE_STYLES}) == len(LINE_STYLES)
 
 
-def test_shifts_are_whole_pixels(axes):
-    draw_against_shift(axes, [Line("A", OURS, (0, 1, 2), (98, 97, 96))], "accuracy, %")
+def test_ticks_of_shifts_are_whole_pixels(axes):
+    draw_against_shift(axes, [Line("A", NETWORK_STYLE, (0, 1, 2), (98, 97, 96))], "accuracy (%)")
     assert axes.get_xlim() == (0, 2)
+    assert axes.get_xlabel() == "shift (pixels)"
     assert all(tick == int(tick) for tick in axes.get_xticks())
 
 
-def test_images_of_one_pixel_cannot_be_shifted_and_are_drawn_all_the_same(axes):
-    draw_against_shift(axes, [Line("A", OURS, (0,), (98,))], "accuracy, %")
+def test_a_single_point_is_drawn_for_images_that_are_too_small_to_shift(axes):
+    draw_against_shift(axes, [Line("A", NETWORK_STYLE, (0,), (98,))], "accuracy (%)")
     assert axes.get_xlim() == (0, 1)
 
 
-def test_what_is_below_rounding_is_drawn_at_it_and_no_turn_is_not_drawn(axes):
-    draw_change(axes, [Line("features", OURS, (0, 45, 90, 360), (0, 0.1, 0, 0))])
-    (line,) = drawn(axes).values()
+def test_rounding_errors_are_drawn_at_the_minimum_and_full_turns_are_left_out(axes):
+    draw_max_change(axes, [Line("features", NETWORK_STYLE, (0, 45, 90, 360), (0, 0.1, 0, 0))])
+    (line,) = labelled_lines(axes).values()
     assert line.get_xdata() == pytest.approx((45, 90))
-    assert line.get_ydata() == pytest.approx((0.1, ROUNDING))
+    assert line.get_ydata() == pytest.approx((0.1, MIN_CHANGE))
     assert axes.get_yscale() == "log"

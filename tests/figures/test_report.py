@@ -12,29 +12,29 @@ from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation.report import QuarterTurn, report_on
 from tigranet.figures.report import render, save_report
 
-NASTY = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
+HOSTILE_NAMES = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
 
 
-class Text(HTMLParser):
-    """The words of a page, its elements, and what it would ask the network for."""
+class Page(HTMLParser):
+    """The text of a page, its elements, and the addresses that it would load."""
 
-    def __init__(self, page):
+    def __init__(self, html):
         super().__init__()
-        self.words, self.tags, self.sources = [], [], []
-        self.feed(page)
+        self.texts, self.tags, self.addresses = [], [], []
+        self.feed(html)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.sources += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
+        self.addresses += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
 
     def handle_data(self, data):
-        self.words.append(data)
+        self.texts.append(data)
 
     def __str__(self):
-        return re.sub(r"\s+", " ", " ".join(self.words))
+        return re.sub(r"\s+", " ", " ".join(self.texts))
 
 
-def made(class_names, rival=True, test_classes=None):
+def measure(class_names, baseline=True, test_classes=None):
     torch.manual_seed(0)
     classes = len(class_names)
     parts = [
@@ -44,69 +44,91 @@ def made(class_names, rival=True, test_classes=None):
     data = DataSet("<noise>", class_names, *parts, test)
     net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
     command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}
-    return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if rival else None, made=command), test
+    return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if baseline else None, made=command), test
 
 
 @pytest.fixture(scope="module")
-def found():
-    return made(NASTY)
+def measured():
+    return measure(HOSTILE_NAMES)
 
 
-def test_the_page_shows_every_part(found):
-    page = render(*found)
-    text = str(Text(page))
+def test_the_page_has_every_section_and_figure(measured):
+    page = Page(render(*measured))
+    text = str(page)
     for words in (
-        "at every angle", "Turned by every angle", "Shifted", "How far the answer moves", "Class by class",
-        "Most confident mistakes", "The data", "How this page was made", "plain CNN", "turned by 270 degrees",
+        "robustness report", "Rotation", "Translation", "Change of the network output", "Results per class",
+        "Most confident errors", "Data", "How this report was made", "plain CNN", "rotated by 270 degrees",
         "tigranet report 'a <model>' noise", "SC[2,2]-DP[40]-S[2]", "C[2]-P[2]", "seed", "versions", "machine",
     ):  # fmt: skip
         assert words in text
-    assert Text(page).tags.count("svg") == 6
-    assert Text(page).tags.count("img") == min(12, found[0].mistakes)
+    for label in ("accuracy (%)", "mean confidence (%)", "rotation angle (degrees)", "shift (pixels)"):
+        assert label in text
+    assert page.tags.count("svg") == 6
+    assert page.tags.count("img") == min(12, measured[0].mistakes)
 
 
-def test_the_page_asks_nothing_of_the_network_and_runs_nothing(found):
-    page = Text(render(*found))
-    assert all(source.startswith(("data:image/png", "#")) for source in page.sources)
+def test_the_tables_have_the_measured_numbers(measured):
+    report, test = measured
+    text = str(Page(render(report, test)))
+    network, cnn = report.subjects
+    rotated = [f"{s.robustness.moved['rotated']} {s.robustness.drop('rotated'):.1f}" for s in (network, cnn)]
+    assert f"rotated at random {rotated[0]} {rotated[1]}" in text
+    for row in report.classes[:2]:
+        precision = "\N{EN DASH}" if row.precision is None else f"{100 * row.precision:.1f}"
+        assert f"{row.name} {row.support} {precision} {100 * row.recall:.1f}" in text
+    mistake = report.confident_mistakes[0]
+    prediction, truth = (
+        name.replace("\udce9", "\N{REPLACEMENT CHARACTER}") for name in (mistake.answer, mistake.truth)
+    )
+    assert f"predicted: {prediction} ({100 * mistake.probability:.1f} %) true class: {truth}" in text
+
+
+def test_the_page_loads_nothing_and_runs_no_script(measured):
+    page = Page(render(*measured))
+    assert all(address.startswith(("data:image/png", "#")) for address in page.addresses)
     assert not {"script", "link", "iframe", "object"} & set(page.tags)
-    assert "url(http" not in render(*found)
+    assert "url(http" not in render(*measured)
 
 
-def test_names_are_shown_as_they_are(found):
-    text = str(Text(render(*found)))
-    for name in NASTY[:3]:
+def test_names_are_escaped_and_shown_as_they_are(measured):
+    text = str(Page(render(*measured)))
+    for name in HOSTILE_NAMES[:3]:
         assert name in text
     assert "caf\N{REPLACEMENT CHARACTER}" in text
     assert "<noise>" in text
 
 
-def test_the_headline_says_to_the_image_what_quarter_turns_do(found):
-    report, test = found
-    ours = report.subjects[0]
-    text = str(Text(render(report, test)))
-    assert f"not one of 20 answers changes: {ours.right} are right upright and {ours.right} are right turned." in text
-    assert f"{ours.right}, {ours.right}, {ours.right} of 20 right" in text
-    changed = replace(ours, quarter_turns=tuple(QuarterTurn(degrees, 3, 2) for degrees in (90, 180, 270)))
-    text = str(Text(render(replace(report, subjects=(changed,)), test)))
-    assert f"2, 2, 2 of 20 answers change: {ours.right} are right upright, 3, 3, 3 turned." in text
+def test_the_summary_counts_the_predictions_that_quarter_turns_change(measured):
+    report, test = measured
+    network = report.subjects[0]
+    summary = str(Page(render(report, test))).split("Upright")[0]
+    assert "none of the 20 predictions" in summary
+    assert f"{network.right} are correct" in summary
+    assert f"{network.right}, {network.right}, {network.right} of 20 correct" in str(Page(render(report, test)))
+    inexact = replace(network, quarter_turns=tuple(QuarterTurn(degrees, 3, 2) for degrees in (90, 180, 270)))
+    summary = str(Page(render(replace(report, subjects=(inexact,)), test))).split("Upright")[0]
+    assert "2, 2, 2 of the 20 predictions" in summary
+    assert f"{network.right} are correct for upright images" in summary
+    assert "3, 3, 3 for rotated images" in summary
 
 
-def test_many_classes_one_of_them_absent_and_no_rival():
+def test_many_classes_one_without_images_and_no_baseline():
     names = tuple(f"class {number}" for number in range(40))
-    report, test = made(names, rival=False, test_classes=19)
-    page = Text(render(report, test))
+    report, test = measure(names, baseline=False, test_classes=19)
+    page = Page(render(report, test))
     assert "class 39 0 \N{EN DASH}" in str(page)
     assert "CNN" not in str(page)
 
 
-def test_a_test_without_a_mistake(found):
-    report, test = found
-    text = str(Text(render(replace(report, mistakes=0, confident_mistakes=()), test)))
-    assert "There is none: all 20 upright test images are answered rightly." in text
+def test_a_report_without_errors(measured):
+    report, test = measured
+    page = Page(render(replace(report, mistakes=0, confident_mistakes=()), test))
+    assert "all 20 upright test images are classified correctly" in str(page)
+    assert page.tags.count("img") == 0
 
 
-def test_page_and_numbers_are_written_whole(found, tmp_path, monkeypatch):
-    report, test = found
+def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_path, monkeypatch):
+    report, test = measured
     page = save_report(tmp_path / "a" / "r", report, test)
     assert page == tmp_path / "a" / "r" / "report.html"
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

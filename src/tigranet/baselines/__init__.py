@@ -1,4 +1,4 @@
-"""The networks that TIGraNet is compared with, one paper a file."""
+"""The networks that TIGraNet is compared with, one published method per file."""
 
 from tigranet.baselines.convnet import ConvArchitecture, ConvNet, comparable_convnet
 from tigranet.baselines.deepscat import DeepScat, ScatArchitecture

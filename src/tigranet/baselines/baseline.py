@@ -1,4 +1,4 @@
-"""What the rivals share: an architecture in the paper's notation, one size of image, logits."""
+"""The base class of the baselines: an architecture in the paper's notation, one image size, logits."""
 
 from itertools import pairwise
 from typing import ClassVar
@@ -10,14 +10,26 @@ from tigranet.notation import FC, Notation
 
 
 class Baseline(nn.Module):
-    """``filters`` see the images, ``classifier`` turns what they saw into logits; a kind of network builds both.
+    """A network for images of one size: ``filters`` compute features and ``classifier`` computes logits.
 
-    Unlike TIGraNet, whose weights do not depend on the number of pixels, a rival is built for one size of image.
+    Subclasses build both. TIGraNet has weights that do not depend on the number of pixels, but a baseline is built for
+    one image size.
+
+    Args:
+        architecture: The paper's notation, a preset, or a parsed value.
+        num_classes: Number of classes.
+        image_size: Height and width of the images, or one number for square images.
+        in_maps: Number of channels of the images.
+
+    Raises:
+        ValueError: If a number is less than 1.
     """
 
     NOTATION: ClassVar[type[Notation]]
     filters: nn.Sequential
     classifier: nn.Sequential
+    input_shape: tuple[int, int, int]
+    """Channels, height and width of the images."""
 
     def __init__(
         self, architecture: str | Notation, num_classes: int, image_size: int | tuple[int, int], in_maps: int
@@ -26,35 +38,65 @@ class Baseline(nn.Module):
         height, width = (image_size, image_size) if isinstance(image_size, int) else image_size
         if min(num_classes, in_maps, height, width) < 1:
             raise ValueError(
-                "num_classes, in_maps, height and width are at least 1, "
+                "num_classes, in_maps, height and width must be at least 1, "
                 f"got {num_classes}, {in_maps}, {height} and {width}"
             )
         self.architecture = self.NOTATION.parse(architecture) if isinstance(architecture, str) else architecture
         self.num_classes, self.in_maps = num_classes, in_maps
-        self.reads = (in_maps, height, width)
+        self.input_shape = (in_maps, height, width)
 
     def forward(self, images: Float[Tensor, "batch in_maps height width"]) -> Float[Tensor, "batch classes"]:
-        """Logits."""
-        if tuple(images.shape[1:]) != self.reads:
-            wanted = ", ".join(map(str, self.reads))
-            raise ValueError(f"this network reads (batch, {wanted}), got shape {tuple(images.shape)}")
+        """Return logits.
+
+        Args:
+            images: Images of the size that was given to the constructor.
+
+        Returns:
+            The logits.
+
+        Raises:
+            ValueError: If the images have another shape.
+        """
+        if tuple(images.shape[1:]) != self.input_shape:
+            expected = ", ".join(map(str, self.input_shape))
+            raise ValueError(
+                f"expected images of shape (batch, {expected}), got {tuple(images.shape)}: "
+                "resize the images, or build the network with another image_size or in_maps"
+            )
         return self.classifier(self.filters(images))
 
-    def connected(self, features: int) -> nn.Sequential:
-        """The fully-connected layers of the architecture from so many features to the classes, ReLU between them."""
-        units = [layer.units for layer in self.architecture.layers if isinstance(layer, FC)]
-        widths = [features, *units, self.num_classes]
-        parts = [part for ins, outs in pairwise(widths) for part in (nn.Linear(ins, outs), nn.ReLU())]
-        return nn.Sequential(*parts[:-1])
+    def extra_repr(self) -> str:
+        """Return the constructor arguments for ``repr``."""
+        return f"'{self.architecture}', num_classes={self.num_classes}, input_shape={self.input_shape}"
 
-    def check_size(self, number: int, height: int, width: int, least: int) -> None:
-        """Whether maps of ``height`` x ``width`` are large enough for layer ``number``."""
-        if min(height, width) < least:
+    def _fully_connected_layers(self, features: int) -> nn.Sequential:
+        """Build the FC layers of the architecture and the layer to the classes, with ReLU between them."""
+        hidden_units = [layer.units for layer in self.architecture.layers if isinstance(layer, FC)]
+        widths = [features, *hidden_units, self.num_classes]
+        layers = [layer for ins, outs in pairwise(widths) for layer in (nn.Linear(ins, outs), nn.ReLU())]
+        return nn.Sequential(*layers[:-1])
+
+    def _check_map_size(self, number: int, height: int, width: int, min_side: int) -> None:
+        """Raise ValueError if the maps are smaller than ``min_side`` before layer ``number``."""
+        if min(height, width) < min_side:
             raise ValueError(
-                f"maps of {height}x{width} are left for layer {number} ('{self.architecture.layers[number - 1]}') of "
-                f"'{self.architecture}', which needs {least}x{least}: images of {self.reads[1]}x{self.reads[2]} are "
-                "too small for it, or pooled too often before it"
+                f"layer {number} ('{self.architecture.layers[number - 1]}') of '{self.architecture}' needs maps of at "
+                f"least {min_side}x{min_side}, got {height}x{width}: use images larger than "
+                f"{self.input_shape[1]}x{self.input_shape[2]}, or fewer layers that reduce the size before it"
             )
 
-    def extra_repr(self) -> str:
-        return f"'{self.architecture}', num_classes={self.num_classes}, reads={self.reads}"
+
+def parameter_count(module: nn.Module) -> int:
+    """Return the number of parameters of a module.
+
+    Args:
+        module: The module.
+
+    Returns:
+        The number of parameters.
+
+    Example:
+        >>> parameter_count(nn.Linear(3, 2))
+        8
+    """
+    return sum(parameter.numel() for parameter in module.parameters())

@@ -1,4 +1,4 @@
-"""Mean pooling that commutes with quarter turns, whatever the size of the maps."""
+"""Mean pooling that commutes with quarter turns for maps of any size."""
 
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -6,15 +6,19 @@ from torch import Tensor, nn
 
 
 class CentredMeanPool(nn.Module):
-    """Means over squares of ``side``, ``side`` apart and centred on the map; zeros from outside.
+    """Mean pooling with windows that are centred on the map and zeros outside it.
 
-    A side that is no divisor of the height or width would leave rows over on one side only, and what was centred
-    would no longer be. Where such an axis has n pixels, it gets ceil(n / side) means with equally many zeros at both
-    ends, over one pixel more if that is what evens them out.
+    Ordinary pooling drops rows on one side only if ``side`` does not divide the height or width, and then the result is
+    no longer centred. Here such an axis of n pixels gives ceil(n / side) means, with the same number of zeros at both
+    ends. If that number would not be whole, the windows are one pixel larger.
 
-    >>> import torch
-    >>> CentredMeanPool(2)(torch.ones(1, 1, 5, 4)).shape
-    torch.Size([1, 1, 3, 2])
+    Args:
+        side: Side length of the windows and distance between them, in pixels.
+
+    Example:
+        >>> import torch
+        >>> CentredMeanPool(2)(torch.ones(1, 1, 5, 4)).shape
+        torch.Size([1, 1, 3, 2])
     """
 
     def __init__(self, side: int) -> None:
@@ -22,9 +26,18 @@ class CentredMeanPool(nn.Module):
         self.side = side
 
     def forward(self, maps: Float[Tensor, "batch maps height width"]) -> Float[Tensor, "batch maps rows columns"]:
-        lacking = [-size % self.side for size in maps.shape[2:]]
-        window = [self.side + lack % 2 for lack in lacking]
-        return F.avg_pool2d(maps, window, self.side, [(lack + 1) // 2 for lack in lacking])
+        """Pool the maps.
+
+        Args:
+            maps: Maps of any size.
+
+        Returns:
+            Maps of ceil(height / side) rows and ceil(width / side) columns.
+        """
+        missing_pixels = [-size % self.side for size in maps.shape[2:]]
+        windows = [self.side + missing % 2 for missing in missing_pixels]
+        return F.avg_pool2d(maps, windows, self.side, [(missing + 1) // 2 for missing in missing_pixels])
 
     def extra_repr(self) -> str:
+        """Return the constructor arguments for ``repr``."""
         return str(self.side)

@@ -1,4 +1,4 @@
-"""Group CNN: a network equivariant to the rotations of a regular polygon (Cohen and Welling, 2016)."""
+"""Group CNN: a network that is equivariant to the rotations of a regular polygon (Cohen and Welling, 2016)."""
 
 import math
 from dataclasses import dataclass
@@ -15,46 +15,55 @@ from tigranet.baselines.resampling import on_pixels
 from tigranet.layers.standardise import Standardise
 from tigranet.notation import FC, Layer, Notation
 
-SIDE, RADIUS, SIGMA = 7, math.sqrt(5), 0.7
-"""Pixels along a filter, the disc its points lie in, and the Gaussian that brings them onto the pixels."""
+FILTER_SIDE, DISC_RADIUS, SIGMA = 7, math.sqrt(5), 0.7
+"""Side length of a filter in pixels, radius of the disc of its points, and width of the Gaussian for resampling."""
 
 
 @dataclass(frozen=True)
 class LC(Layer):
-    """Lifting convolution: from images to that many maps, each in so many orientations."""
+    """Lifting convolution: from images to maps in several orientations."""
 
-    turns: int
+    orientations: int
+    """Number of orientations."""
     maps: int
+    """Number of output maps, each in all orientations."""
 
 
 @dataclass(frozen=True)
 class GC(Layer):
-    """Group convolution: to that many maps, in all orientations."""
+    """Group convolution: from maps in all orientations to maps in all orientations."""
 
     maps: int
+    """Number of output maps, each in all orientations."""
 
 
 @dataclass(frozen=True)
 class P(Layer):
-    """Mean pooling over squares of that side."""
+    """Mean pooling over squares."""
 
     side: int
+    """Side length of the squares."""
 
 
 @dataclass(frozen=True)
 class GroupArchitecture(Notation):
-    """A group CNN in the notation of the others: one LC, first; GC and P in any number; FC in any number.
+    """A group CNN in the notation of the paper.
 
-    The presets have 4 or 8 orientations and about as many parameters as TIGraNet's two networks.
+    It has one LC layer, then any number of GC and P layers, then any number of FC layers. The presets have 4 or 8
+    orientations and about as many parameters as the two networks of TIGraNet.
 
-    >>> str(GroupArchitecture.parse("c8"))
-    'LC[8,10]-P[2]-GC[20]-P[2]-GC[50]-FC[500]-FC[300]-FC[100]'
+    Args:
+        layers: The layers in order.
+
+    Example:
+        >>> str(GroupArchitecture.parse("c8"))
+        'LC[8,10]-P[2]-GC[20]-P[2]-GC[50]-FC[500]-FC[300]-FC[100]'
     """
 
     FIRST = (LC,)
     FOLLOW: ClassVar = {LC: (GC, P, FC), GC: (GC, P, FC), P: (GC, P, FC), FC: (FC,)}
     NEEDED = LC
-    ORDER = "a group CNN is one LC, then GC and P layers, then FC layers"
+    ORDER = "a group CNN has one LC layer, then GC and P layers, then FC layers"
     PRESETS: ClassVar = {
         "c4-small": "LC[4,3]-P[2]-GC[20]-FC[50]-FC[30]-FC[10]",
         "c8-small": "LC[8,3]-P[2]-GC[10]-FC[50]-FC[30]-FC[10]",
@@ -63,98 +72,168 @@ class GroupArchitecture(Notation):
     }
 
 
-def disc() -> Float[Tensor, "points 2"]:
-    """The 21 points of the filters: those of the 5x5 grid without its corners."""
-    reach = int(RADIUS)
+def disc_points() -> Float[Tensor, "points 2"]:
+    """Return the 21 points of a filter: the 5x5 grid without its corners.
+
+    Returns:
+        Coordinates in pixels from the centre.
+    """
+    reach = int(DISC_RADIUS)
     axis = torch.arange(-reach, reach + 1, dtype=torch.float64)
     points = torch.cartesian_prod(axis, axis)
-    return points[points.square().sum(1) <= RADIUS**2 + 1e-9]
+    return points[points.square().sum(1) <= DISC_RADIUS**2 + 1e-9]
 
 
-def turned_discs(turns: int) -> Float[Tensor, "{turns} points side side"]:
-    """Each point of the filters on the pixels, turned counter-clockwise by k / turns of a full turn, k = 0, 1, ..."""
-    theta = torch.arange(turns, dtype=torch.float64) * (2 * math.pi / turns)
+def rotated_discs(orientations: int) -> Float[Tensor, "{orientations} points side side"]:
+    """Resample the points of a filter on pixels, in every orientation.
+
+    Args:
+        orientations: Number of orientations.
+
+    Returns:
+        For k = 0, 1, ... the points rotated counter-clockwise by k / ``orientations`` of a full turn, each resampled as
+        a Gaussian on the pixels.
+    """
+    theta = torch.arange(orientations, dtype=torch.float64) * (2 * math.pi / orientations)
     cos, sin = theta.cos(), theta.sin()
-    turn = torch.stack([torch.stack([cos, -sin], 1), torch.stack([sin, cos], 1)], 1)
-    return torch.stack([on_pixels(disc() @ matrix.T, SIDE, SIGMA) for matrix in turn]).float()
+    rotations = torch.stack([torch.stack([cos, -sin], 1), torch.stack([sin, cos], 1)], 1)
+    return torch.stack([on_pixels(disc_points() @ rotation.T, FILTER_SIDE, SIGMA) for rotation in rotations]).float()
 
 
 class GroupConv(nn.Module):
-    """z_k = sum_j w_{j-k} turned by k, correlated with y_j, over the orientations j of the maps y.
+    r"""Group convolution, or lifting convolution if the input is an image.
 
-    One filter w serves all orientations k of the answer: turned, and with the orientations that it reads turned along.
-    If y turns by one step, y_j becoming the turned y_{j-1}, so does z. A lifting convolution, ``of_images``, reads
-    images, which have no orientations. A filter is 21 numbers, on the points of a disc, and they are brought onto 7x7
-    pixels by a Gaussian: turned by any angle it is as sharp as upright. Signals are (batch, map x orientation, height,
-    width), and one convolution does it all.
+    .. math:: z_k = \sum_j (R_k w_{j-k}) \star y_j
+
+    Here :math:`y_j` are the orientations of the input maps, :math:`R_k` rotates a filter by k steps, and :math:`\star`
+    is cross-correlation. One filter w is used for all orientations k of the output: it is rotated, and the orientations
+    that it reads are shifted with it. If y rotates by one step, so that :math:`y_j` becomes the rotated
+    :math:`y_{j-1}`, then z does the same. A lifting convolution reads images, which have no orientations.
+
+    A filter has 21 weights on the points of a disc. A Gaussian resamples them on 7x7 pixels, so a rotated filter is as
+    sharp as an upright one.
+
+    Args:
+        in_maps: Number of input maps.
+        out_maps: Number of output maps.
+        orientations: Number of orientations.
+        from_images: Whether the input is an image (lifting convolution).
+
+    Shape:
+        - Input: (batch, in_maps x orientations, height, width), or (batch, in_maps, height, width) for images.
+        - Output: (batch, out_maps x orientations, height, width).
     """
 
     discs: Tensor
-    reads: Tensor
+    relative_orientations: Tensor
 
-    def __init__(self, in_maps: int, out_maps: int, turns: int, of_images: bool = False) -> None:
+    def __init__(self, in_maps: int, out_maps: int, orientations: int, from_images: bool = False) -> None:
         super().__init__()
-        self.in_maps, self.out_maps, self.turns, self.of_images = in_maps, out_maps, turns, of_images
-        k = torch.arange(turns)
-        discs = turned_discs(turns)
-        reads = torch.zeros(turns, 1, dtype=torch.int64) if of_images else (k - k[:, None]) % turns
+        self.in_maps, self.out_maps, self.orientations, self.from_images = in_maps, out_maps, orientations, from_images
+        k = torch.arange(orientations)
+        discs = rotated_discs(orientations)
+        relative = torch.zeros(orientations, 1, dtype=torch.int64) if from_images else (k - k[:, None]) % orientations
         self.register_buffer("discs", discs, persistent=False)
-        self.register_buffer("reads", reads, persistent=False)
-        inputs = in_maps * reads.shape[1]
-        gain = math.sqrt(2 / (inputs * float(discs[0].square().sum())))  # as He's, for filters of this norm
-        self.w = nn.Parameter(gain * torch.randn(out_maps, in_maps, reads.shape[1], len(discs[0])))
+        self.register_buffer("relative_orientations", relative, persistent=False)
+        inputs = in_maps * relative.shape[1]
+        gain = math.sqrt(2 / (inputs * float(discs[0].square().sum())))  # He initialisation for filters of this norm
+        self.w = nn.Parameter(gain * torch.randn(out_maps, in_maps, relative.shape[1], len(discs[0])))
 
     def weight(self) -> Float[Tensor, "outs ins side side"]:
-        """The filters as those of a plain convolution."""
-        turned = torch.einsum("oikjp,kpyx->okijyx", self.w[:, :, self.reads], self.discs)
-        return turned.flatten(2, 3).flatten(0, 1)
+        """Return the filters of the equivalent ordinary convolution.
+
+        Returns:
+            Filters for all orientations of the output and the input.
+        """
+        rotated = torch.einsum("oikjp,kpyx->okijyx", self.w[:, :, self.relative_orientations], self.discs)
+        return rotated.flatten(2, 3).flatten(0, 1)
 
     def forward(self, y: Float[Tensor, "batch ins height width"]) -> Float[Tensor, "batch outs height width"]:
-        return F.conv2d(y, self.weight(), padding=SIDE // 2)
+        """Convolve the maps, with zero padding.
+
+        Args:
+            y: Maps in all orientations, or images.
+
+        Returns:
+            Maps in all orientations.
+        """
+        return F.conv2d(y, self.weight(), padding=FILTER_SIDE // 2)
 
     def extra_repr(self) -> str:
-        return f"{self.in_maps}, {self.out_maps}, turns={self.turns}, of_images={self.of_images}"
+        """Return the constructor arguments for ``repr``."""
+        return f"{self.in_maps}, {self.out_maps}, orientations={self.orientations}, from_images={self.from_images}"
 
 
 class NormReLU(nn.Module):
-    """Each map standardised, all orientations together, and ReLU."""
+    """Batch normalisation of each map over all its orientations, followed by ReLU.
+
+    Args:
+        maps: Number of maps.
+    """
 
     def __init__(self, maps: int) -> None:
         super().__init__()
         self.maps, self.norm = maps, nn.BatchNorm3d(maps)
 
     def forward(self, z: Float[Tensor, "batch ins height width"]) -> Float[Tensor, "batch ins height width"]:
+        """Normalise the maps and apply ReLU.
+
+        Args:
+            z: Maps in all orientations.
+
+        Returns:
+            Maps of the same shape.
+        """
         return F.relu(self.norm(z.unflatten(1, (self.maps, -1)))).flatten(1, 2)
 
 
 class OrientationPool(nn.Module):
-    """The strongest orientation at each pixel, and the mean of that over all pixels, standardised as the statistics
-    of TIGraNet are: means of images that are mostly background differ little."""
+    """The maximum over orientations at each pixel, averaged over all pixels and standardised.
+
+    The means of images that are mostly background differ little, so they are standardised like the statistics of
+    TIGraNet.
+
+    Args:
+        maps: Number of maps.
+    """
 
     def __init__(self, maps: int) -> None:
         super().__init__()
         self.maps, self.standardise = maps, Standardise(maps)
 
     def forward(self, z: Float[Tensor, "batch ins height width"]) -> Float[Tensor, "batch maps"]:
+        """Pool over orientations and pixels.
+
+        Args:
+            z: Maps in all orientations.
+
+        Returns:
+            One feature per map.
+        """
         return self.standardise(z.unflatten(1, (self.maps, -1)).amax(2).mean((2, 3)))
 
 
 class GroupCNN(Baseline):
-    """Maps in 4 or 8 orientations that turn with the image; pooled over orientations and pixels, they do not change.
+    """Maps in 4 or 8 orientations that rotate with the image, pooled over orientations and pixels to be invariant.
 
-    The paper leaves this rival out; its reader would ask for it. With orientations in a multiple of 4 the answer is
-    the same to rounding under quarter turns; under turns by one of its own angles as nearly as the pixels allow; and
-    between two of them as nearly as the orientations are close.
+    The paper does not include this baseline, although it is an obvious one to ask for. If the number of orientations is
+    a multiple of 4, quarter turns change the logits by rounding errors only. Rotations by a multiple of the angle
+    between orientations are approximated as well as the pixels allow, and other angles as well as the number of
+    orientations allows.
 
     Args:
-        architecture: the notation of :class:`GroupArchitecture`, a preset (``c4``, ``c8``, ``c4-small``,
+        architecture: The notation of :class:`GroupArchitecture`, a preset (``c4``, ``c8``, ``c4-small``,
             ``c8-small``), or a parsed value.
-        num_classes: the number of classes; the last layer, to them, is implicit.
-        image_size: the height and width of the images, or the one number that both are.
-        in_maps: channels of the images.
+        num_classes: Number of classes. The last layer, which computes the logits, is implicit in the notation.
+        image_size: Height and width of the images, or one number for square images.
+        in_maps: Number of channels of the images.
 
-    >>> GroupCNN("c8-small", num_classes=3, image_size=28)(torch.rand(2, 1, 28, 28)).shape
-    torch.Size([2, 3])
+    Raises:
+        ValueError: If the architecture is invalid, or a number is less than 1.
+
+    Example:
+        >>> GroupCNN("c8-small", num_classes=3, image_size=28)(torch.rand(2, 1, 28, 28)).shape
+        torch.Size([2, 3])
     """
 
     NOTATION = GroupArchitecture
@@ -167,17 +246,17 @@ class GroupCNN(Baseline):
         in_maps: int = 1,
     ) -> None:
         super().__init__(architecture, num_classes, image_size, in_maps)
-        seeing: list[nn.Module] = []
-        maps, turns = in_maps, 1
+        modules: list[nn.Module] = []
+        maps, orientations = in_maps, 1
         for layer in self.architecture.layers:
             match layer:
-                case LC(orientations, gives):
-                    seeing += [GroupConv(maps, gives, orientations, of_images=True), NormReLU(gives)]
-                    maps, turns = gives, orientations
-                case GC(gives):
-                    seeing += [GroupConv(maps, gives, turns), NormReLU(gives)]
-                    maps = gives
+                case LC(orientations, out_maps):
+                    modules += [GroupConv(maps, out_maps, orientations, from_images=True), NormReLU(out_maps)]
+                    maps = out_maps
+                case GC(out_maps):
+                    modules += [GroupConv(maps, out_maps, orientations), NormReLU(out_maps)]
+                    maps = out_maps
                 case P(side):
-                    seeing.append(CentredMeanPool(side))
-        self.filters = nn.Sequential(*seeing, OrientationPool(maps))
-        self.classifier = self.connected(maps)
+                    modules.append(CentredMeanPool(side))
+        self.filters = nn.Sequential(*modules, OrientationPool(maps))
+        self.classifier = self._fully_connected_layers(maps)

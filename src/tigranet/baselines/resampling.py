@@ -1,8 +1,9 @@
-"""Filters whose points lie between the pixels, brought onto the pixels by a Gaussian.
+r"""Resampling of filters whose points lie between pixels.
 
-A Gaussian does not know where the axes point, so a filter whose points are turned by any angle becomes the turned
-filter, but for what lies beyond the pixels' bandwidth: exp(-2 pi^2 sigma^2 nu^2) is 0.09 at nu = 1/2 for sigma = 0.7.
-Bilinear interpolation has no such bandwidth: it would leave a filter sharp upright and blur it at 45 degrees.
+Each point becomes a Gaussian on the pixels. A Gaussian is isotropic, so rotating the points gives the rotated filter,
+except for frequencies :math:`\nu` above the bandwidth of the pixels: :math:`e^{-2 \pi^2 \sigma^2 \nu^2}` is 0.09 at
+:math:`\nu = 1/2` for :math:`\sigma = 0.7`. Bilinear interpolation has no such property: it leaves an upright filter
+sharp and blurs it at 45 degrees.
 """
 
 import torch
@@ -11,8 +12,17 @@ from torch import Tensor
 
 
 def on_pixels(points: Float[Tensor, "points 2"], side: int, sigma: float) -> Float[Tensor, "points {side} {side}"]:
-    """What a unit mass at each of ``points``, (x to the right, y up, in pixels from the centre), is on the pixels."""
+    """Resample each point as a Gaussian on a square of pixels.
+
+    Args:
+        points: Coordinates (x to the right, y upwards) in pixels from the centre of the square.
+        side: Side length of the square in pixels.
+        sigma: Standard deviation of the Gaussian in pixels.
+
+    Returns:
+        One square per point. The value is 1 at the position of the point.
+    """
     axis = torch.arange(side, dtype=points.dtype) - (side - 1) / 2
-    across, up = axis[None, None, :], -axis[None, :, None]
-    squared = (across - points[:, 0, None, None]) ** 2 + (up - points[:, 1, None, None]) ** 2
-    return torch.exp(-squared / (2 * sigma**2))
+    x, y = axis[None, None, :], -axis[None, :, None]
+    squared_distance = (x - points[:, 0, None, None]) ** 2 + (y - points[:, 1, None, None]) ** 2
+    return torch.exp(-squared_distance / (2 * sigma**2))

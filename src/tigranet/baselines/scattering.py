@@ -1,4 +1,4 @@
-"""Wavelet scattering of order 1 or 2, averaged over the plane and made invariant over rotation."""
+"""Wavelet scattering of order 1 or 2, averaged over the image and invariant to rotation."""
 
 import math
 from functools import lru_cache
@@ -8,89 +8,108 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 ANGLES = 8
-"""Orientations of the wavelets, over half a turn: the other half has their conjugates."""
+"""Number of orientations of the wavelets over half a turn. The other half would give complex conjugates."""
 HARMONICS = 4
-"""What is kept along the angle: harmonics 0 to 3. The next, the last that 8 angles carry, is left out: they see its
-modulus change as the image turns from one of them to the next."""
+"""Number of harmonics that are kept along the angle: 0 to 3. Harmonic 4, the highest that 8 angles can represent, is
+left out because its modulus changes as the image rotates from one angle to the next."""
 XI, SIGMA, SLANT = 3 * math.pi / 4, 0.8, 0.5
-"""The finest wavelet: its frequency, the width of its Gaussian along it, and that width as a part of the one across."""
-PIXELS_AT_ONCE = {"cpu": 2**14, "elsewhere": 2**19}
-"""Images are taken a few at a time: on a CPU what is in hand stays in its cache, elsewhere it fits in memory."""
+"""Parameters of the finest wavelet: its frequency, the width of its Gaussian along the frequency, and the ratio of this
+width to the width across."""
+MAX_PIXELS_PER_CHUNK = {"cpu": 2**14, "elsewhere": 2**19}
+"""Images are processed in chunks of this many pixels, which fit in the cache of a CPU or in the memory of a GPU."""
 
 
 class Scattering(nn.Module):
-    r"""Scattering coefficients of whole images, which neither shifts nor turns change.
+    r"""Scattering coefficients of whole images, which are invariant to shifts and rotations.
 
     .. math:: S_1(j, \theta) = \int |x * \psi_{j,\theta}|, \qquad
               S_2(j_1, \theta_1, j_2, \theta_2) = \int ||x * \psi_{j_1,\theta_1}| * \psi_{j_2,\theta_2}|
 
-    with j_1 < j_2, Morlet wavelets of 8 angles and scales 2^0, 2^1, ..., 2^(scales-1) (Bruna & Mallat, 2013). The
-    integrals run over the plane, as a part of the image's area: where others average in windows of 2^scales, this is
-    invariant to shifts of any size. Turning the image adds one angle to all theta at once. As functions of (j, theta)
-    and of (j_1, j_2, theta_1; theta_2 - theta_1) the coefficients are then shifted along theta and theta_1 alone, and
-    the modulus of their Fourier series along it is free of the angle; harmonic 0 is the average over rotations. The
-    angle between two wavelets is kept, and with it what tells a shape from its mirror image.
+    with :math:`j_1 < j_2` and Morlet wavelets of 8 angles and scales 2^0, 2^1, ..., 2^(scales-1) (Bruna & Mallat,
+    2013). The integrals are over the plane, divided by the area of the image. Other implementations average in windows
+    of 2^scales pixels; this one is invariant to shifts of any size.
 
-    Beyond its border the image goes on as the mean of its border, so that a shape before an even background has no
-    frame. There are as many scales as asked for on an image of any size: the coarsest wavelet may be larger than it.
+    Rotating the image adds one angle to all :math:`\theta`. As functions of :math:`(j, \theta)` and of
+    :math:`(j_1, j_2, \theta_1; \theta_2 - \theta_1)`, the coefficients are then shifted along :math:`\theta` and
+    :math:`\theta_1` only, so the moduli of their Fourier coefficients along this axis do not depend on the rotation.
+    Harmonic 0 is the average over rotations. The angle between the two wavelets is kept, so a shape and its mirror
+    image have different features.
+
+    Outside its border the image is continued with the mean of its border, so a shape on a uniform background has no
+    visible frame. The number of scales does not depend on the size of the image: the coarsest wavelet may be larger
+    than the image.
 
     Args:
-        order: 1 for S_1 alone, or 2. The mean of the image, less that of its border, is there as well.
-        scales: how many scales.
+        order: 1 for :math:`S_1` only, or 2. The mean of the image minus the mean of its border is always included.
+        scales: Number of scales.
 
-    >>> Scattering(order=2, scales=5)(torch.rand(2, 1, 26, 26)).shape
-    torch.Size([2, 341])
+    Raises:
+        ValueError: If ``order`` is not 1 or 2, or ``scales`` is less than 1.
+
+    Example:
+        >>> Scattering(order=2, scales=5)(torch.rand(2, 1, 26, 26)).shape
+        torch.Size([2, 341])
     """
 
     def __init__(self, order: int = 2, scales: int = 5) -> None:
         super().__init__()
         if order not in (1, 2) or scales < 1:
-            raise ValueError(f"scattering has order 1 or 2 and at least 1 scale, got order {order}, scales {scales}")
+            raise ValueError(f"expected order 1 or 2 and at least 1 scale, got order {order} and {scales} scales")
         self.order, self.scales = order, scales
         pairs = scales * (scales - 1) // 2 if order == 2 else 0
-        self.features_a_map = 1 + HARMONICS * (scales + ANGLES * pairs)
+        self.features_per_map = 1 + HARMONICS * (scales + ANGLES * pairs)
 
     def forward(self, images: Float[Tensor, "batch maps height width"]) -> Float[Tensor, "batch features"]:
-        """The invariant coefficients, map after map."""
+        """Compute the invariant coefficients.
+
+        Args:
+            images: Images of any size.
+
+        Returns:
+            The coefficients of the first map, then those of the second, and so on.
+
+        Raises:
+            ValueError: If the images do not have four dimensions or are empty.
+        """
         if images.ndim != 4 or not images.numel():
-            raise ValueError(
-                f"scattering reads (batch, maps, height, width), none of them 0, got {tuple(images.shape)}"
-            )
-        sides = [torus(side, self.scales) for side in images.shape[2:]]
-        room = PIXELS_AT_ONCE["cpu" if images.device.type == "cpu" else "elsewhere"]
-        some = images.flatten(0, 1).split(max(1, room // math.prod(sides)))
-        return torch.cat([self._invariants(x, *sides) for x in some]).unflatten(0, images.shape[:2]).flatten(1)
+            raise ValueError(f"expected nonempty images (batch, maps, height, width), got shape {tuple(images.shape)}")
+        sides = [torus_side(side, self.scales) for side in images.shape[2:]]
+        max_pixels = MAX_PIXELS_PER_CHUNK["cpu" if images.device.type == "cpu" else "elsewhere"]
+        chunks = images.flatten(0, 1).split(max(1, max_pixels // math.prod(sides)))
+        features = torch.cat([self._invariants(x, *sides) for x in chunks])
+        return features.unflatten(0, images.shape[:2]).flatten(1)
 
     def _invariants(
-        self, x: Float[Tensor, "images height width"], down: int, right: int
+        self, x: Float[Tensor, "images height width"], rows: int, columns: int
     ) -> Float[Tensor, "images features"]:
+        """Compute the coefficients of images with one channel on a torus of ``rows`` x ``columns`` pixels."""
         area = x[0].numel()
         x = x - _border_mean(x)
-        psi = wavelets(down, right, self.scales, x.dtype, x.device)
-        x_hat = torch.fft.fft2(x, s=(down, right))
-        found = [x.sum((-2, -1))[:, None] / area]
-        turned = (
-            torch.arange(ANGLES)[:, None] + torch.arange(ANGLES)
-        ) % ANGLES  # theta_2 from theta_1 and theirs between
+        psi = wavelets(rows, columns, self.scales, x.dtype, x.device)
+        x_hat = torch.fft.fft2(x, s=(rows, columns))
+        invariants = [x.sum((-2, -1))[:, None] / area]
+        theta_1, difference = torch.arange(ANGLES)[:, None], torch.arange(ANGLES)
+        theta_2 = (theta_1 + difference) % ANGLES
         for j1 in range(self.scales):
-            step = coarsening(j1)
-            u1 = torch.fft.ifft2(_low(x_hat, step)[:, None] * psi[j1]).abs()
-            found.append(_along_angle(u1.sum((-2, -1)) * (step**2 / area)))
+            step_1 = sampling_step(j1)
+            u1 = torch.fft.ifft2(_subsample(x_hat, step_1)[:, None] * psi[j1]).abs()
+            invariants.append(_angle_harmonics(u1.sum((-2, -1)) * (step_1**2 / area)))
             if self.order == 1:
                 continue
             u1_hat = torch.fft.fft2(u1)
             for j2 in range(j1 + 1, self.scales):
-                ahead = coarsening(j2)
-                u2 = torch.fft.ifft2(_low(u1_hat, ahead // step)[:, :, None] * psi[j2][turned]).abs()
-                found.append(_along_angle(u2.sum((-2, -1)) * (ahead**2 / area)))
-        return torch.cat(found, 1)
+                step_2 = sampling_step(j2)
+                u2 = torch.fft.ifft2(_subsample(u1_hat, step_2 // step_1)[:, :, None] * psi[j2][theta_2]).abs()
+                invariants.append(_angle_harmonics(u2.sum((-2, -1)) * (step_2**2 / area)))
+        return torch.cat(invariants, 1)
 
     def extra_repr(self) -> str:
+        """Return the constructor arguments for ``repr``."""
         return f"order={self.order}, scales={self.scales}"
 
 
-def _along_angle(s: Float[Tensor, "images angles *between"]) -> Float[Tensor, "images invariants"]:
-    """The modulus of the first harmonics: what a shift along the angle does not change."""
+def _angle_harmonics(s: Float[Tensor, "images angles *differences"]) -> Float[Tensor, "images invariants"]:
+    """Return the moduli of the first harmonics along the angle, which a shift along the angle does not change."""
     return (torch.fft.rfft(s, dim=1)[:, :HARMONICS].abs() / ANGLES).flatten(1)
 
 
@@ -99,30 +118,47 @@ def _border_mean(x: Float[Tensor, "images height width"]) -> Float[Tensor, "imag
     return torch.cat(edges, -1).mean(-1)[:, None, None]
 
 
-def _low(spectrum: Tensor, step: int) -> Tensor:
-    """The spectrum of every ``step``-th pixel of a map without higher frequencies."""
+def _subsample(spectrum: Tensor, step: int) -> Tensor:
+    """Return the spectrum of every ``step``-th pixel of a map that has no higher frequencies."""
     if step == 1:
         return spectrum
     for axis in (-2, -1):
         half = spectrum.shape[axis] // step // 2
-        low, high = spectrum.narrow(axis, 0, half), spectrum.narrow(axis, -half, half)
-        spectrum = torch.cat([low, high], axis)
+        positive, negative = spectrum.narrow(axis, 0, half), spectrum.narrow(axis, -half, half)
+        spectrum = torch.cat([positive, negative], axis)
     return spectrum / step**2
 
 
-def torus(side: int, scales: int) -> int:
-    """The side of the torus on which an image of ``side`` pixels is scattered: room of 2^scales between it and itself,
-    and an even number of pixels however often it is halved.
+def torus_side(side: int, scales: int) -> int:
+    """Return the side length of the torus on which an image is scattered.
 
-    >>> torus(26, scales=5), torus(50, scales=5)
-    (64, 96)
+    There are at least 2^scales pixels between the image and its periodic copy, and the side can be halved for every
+    scale and stays even.
+
+    Args:
+        side: Side length of the image.
+        scales: Number of scales.
+
+    Returns:
+        Side length of the torus.
+
+    Example:
+        >>> torus_side(26, scales=5), torus_side(50, scales=5)
+        (64, 96)
     """
     multiple = 2 ** max(scales - 1, 1)
     return -(-(side + 2**scales) // multiple) * multiple
 
 
-def coarsening(j: int) -> int:
-    """Maps of scale 2^j are kept at every so-many-th pixel: twice as densely as their wavelet asks for."""
+def sampling_step(j: int) -> int:
+    """Return the distance in pixels at which maps of scale 2^j are sampled: half of what their wavelet allows.
+
+    Args:
+        j: Logarithm of the scale.
+
+    Returns:
+        The distance, a power of 2.
+    """
     return 2 ** max(j - 1, 0)
 
 
@@ -130,41 +166,61 @@ def coarsening(j: int) -> int:
 def wavelets(
     height: int, width: int, scales: int, dtype: torch.dtype, device: torch.device
 ) -> tuple[Float[Tensor, "angles _ _"], ...]:
-    """The spectra of the wavelets of each scale, on the torus at the pixels that maps of this scale are kept at.
+    """Return the spectra of the wavelets of every scale, sampled like the maps of that scale.
 
-    They are divided by one number, so that the energy of all bands together is at most that of the image, at each
-    frequency: scattering does not amplify.
+    All of them are divided by one number, so that at each frequency the energy of all bands together is at most the
+    energy of the image: scattering does not amplify.
+
+    Args:
+        height: Height of the torus.
+        width: Width of the torus.
+        scales: Number of scales.
+        dtype: Data type of the result.
+        device: Device of the result.
+
+    Returns:
+        One tensor of spectra per scale.
     """
-    with torch.inference_mode(False):  # they are kept, and may meet a gradient later
-        whole = torch.stack([morlet(height, width, j) for j in range(scales)])
-        opposite = whole.flip(-2, -1).roll((1, 1), (-2, -1))
-        largest = ((whole**2 + opposite**2) / 2).sum((0, 1)).max()
-        scaled = (morlet(height, width, j, coarsening(j)) / largest.sqrt() for j in range(scales))
+    with torch.inference_mode(False):  # they are cached, and a later call may need gradients
+        full_size = torch.stack([morlet(height, width, j) for j in range(scales)])
+        opposite = full_size.flip(-2, -1).roll((1, 1), (-2, -1))
+        max_energy = ((full_size**2 + opposite**2) / 2).sum((0, 1)).max()
+        scaled = (morlet(height, width, j, sampling_step(j)) / max_energy.sqrt() for j in range(scales))
         return tuple(psi.to(device, dtype) for psi in scaled)
 
 
 def morlet(height: int, width: int, j: int, step: int = 1) -> Float[Tensor, "angles _ _"]:
-    r"""The spectra of the Morlet wavelets of scale 2^j, at every angle, for every ``step``-th pixel of a torus.
+    r"""Return the spectra of the Morlet wavelets of scale 2^j at every angle.
 
     .. math:: \hat\psi(\omega) = \hat g(\omega - \xi) - \beta \hat g(\omega), \qquad
               \hat g(\omega) = e^{-\sigma^2 (\omega_\parallel^2 + \omega_\perp^2 / s^2) / 2}
 
-    with :math:`\sigma = 0.8 \cdot 2^j`, :math:`|\xi| = \frac{3\pi}{4} 2^{-j}` and the slant s = 1/2; beta makes the
-    mean 0. They are sampled in frequency and not in space, so that the wavelet of another angle is the same function
-    turned. The row and the column of the highest frequency, which have no partner of the other sign, are left out.
+    with :math:`\sigma = 0.8 \cdot 2^j`, :math:`|\xi| = \frac{3\pi}{4} 2^{-j}` and the slant s = 1/2. The factor
+    :math:`\beta` makes the mean 0. The wavelets are sampled in frequency rather than in space, so the wavelets of
+    different angles are rotations of the same function. The row and the column of the highest frequency are set to 0,
+    because they have no counterpart of the other sign.
+
+    Args:
+        height: Height of the torus.
+        width: Width of the torus.
+        j: Logarithm of the scale.
+        step: Sample every ``step``-th pixel of the torus.
+
+    Returns:
+        Real spectra.
     """
-    down, right = (
+    omega_y, omega_x = (
         2 * math.pi * torch.fft.fftfreq(side // step, d=step, dtype=torch.float64) for side in (height, width)
     )
     theta = math.pi / ANGLES * torch.arange(ANGLES, dtype=torch.float64)[:, None, None]
-    along = theta.cos() * right + theta.sin() * down[:, None]
-    across = theta.cos() * down[:, None] - theta.sin() * right
+    along = theta.cos() * omega_x + theta.sin() * omega_y[:, None]
+    across = theta.cos() * omega_y[:, None] - theta.sin() * omega_x
     sigma, xi = SIGMA * 2**j, XI / 2**j
 
-    def g(ahead: Tensor) -> Tensor:
-        return torch.exp(-(sigma**2) / 2 * (ahead**2 + (across / SLANT) ** 2))
+    def g(omega_along: Tensor) -> Tensor:
+        return torch.exp(-(sigma**2) / 2 * (omega_along**2 + (across / SLANT) ** 2))
 
     psi = g(along - xi) - math.exp(-((sigma * xi) ** 2) / 2) * g(along)
-    psi[:, down.argmin()] = 0
-    psi[:, :, right.argmin()] = 0
+    psi[:, omega_y.argmin()] = 0
+    psi[:, :, omega_x.argmin()] = 0
     return psi

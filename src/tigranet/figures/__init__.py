@@ -1,1 +1,5 @@
-"""Pictures: functions that take a network, images and an Axes."""
+"""Figures of networks and of measurements, and the HTML report.
+
+Functions called ``draw_*`` draw data on given :class:`~matplotlib.axes.Axes`. Functions called ``save_*`` arrange such
+axes on a page and write files.
+"""

@@ -1,4 +1,4 @@
-"""How far networks are from invariant, at every angle: the change of their logits, and their accuracy."""
+"""How the logits and the accuracy of networks depend on the rotation angle of the images."""
 
 from collections.abc import Mapping
 from itertools import cycle
@@ -9,30 +9,54 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tigranet.evaluation.curves import Invariance
-from tigranet.figures.curves import STYLES, Line, draw_against_angle, draw_mean_change
-from tigranet.figures.svg import STYLE, save_both
+from tigranet.figures.curves import LINE_STYLES, Line, draw_against_angle, draw_mean_change
+from tigranet.figures.figure_output import FIGURE_STYLE, save_png_and_svg
 
 
 def draw_invariance(
-    change: Axes, accuracy: Axes | None, found: Mapping[str, Invariance], chance: float | None = None
+    change_axes: Axes,
+    accuracy_axes: Axes | None,
+    measurements: Mapping[str, Invariance],
+    chance: float | None = None,
 ) -> None:
-    """The networks by name: on the first axes the change of their logits, on the second the accuracy of those that
-    have one. A network has the same line on both."""
-    styles = dict(zip(found, cycle(STYLES), strict=False))
-    changes = [Line(name, styles[name], seen.at, seen.change) for name, seen in found.items()]
-    draw_mean_change(change, changes)
-    if accuracy is not None:
-        asked = {name: seen.accuracy for name, seen in found.items() if seen.accuracy is not None}
-        lines = [Line(name, styles[name], found[name].at, values) for name, values in asked.items()]
-        draw_against_angle(accuracy, lines, "accuracy, %", chance)
+    """Draw the change of the logits and the accuracy of several networks against the rotation angle.
+
+    A network has the same line style on both axes.
+
+    Args:
+        change_axes: Axes for the relative change of the logits.
+        accuracy_axes: Axes for the accuracy of the networks that have one. None leaves it out.
+        measurements: Measurements by name of network.
+        chance: Chance-level accuracy in per cent, drawn as a horizontal line.
+    """
+    styles = dict(zip(measurements, cycle(LINE_STYLES), strict=False))
+    draw_mean_change(
+        change_axes, [Line(name, styles[name], result.at, result.change) for name, result in measurements.items()]
+    )
+    if accuracy_axes is not None:
+        lines = [
+            Line(name, styles[name], result.at, result.accuracy)
+            for name, result in measurements.items()
+            if result.accuracy is not None
+        ]
+        draw_against_angle(accuracy_axes, lines, "accuracy (%)", chance)
 
 
 def save_invariance(folder: Path, found: Mapping[str, Invariance], chance: float | None = None) -> list[Path]:
-    """The picture as PNG and as SVG; the files that were written."""
+    """Save the figure of :func:`draw_invariance` as ``angles.png`` and ``angles.svg``.
+
+    Args:
+        folder: Output folder. It is created if it does not exist.
+        found: Measurements by name of network.
+        chance: Chance-level accuracy in per cent, drawn as a horizontal line.
+
+    Returns:
+        The paths of the files.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    count = 1 + any(seen.accuracy is not None for seen in found.values())
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(5 * count, 3.6), layout="constrained")
-        axes = figure.subplots(1, count, squeeze=False)[0]
-        draw_invariance(axes[0], axes[1] if count > 1 else None, found, chance)
-        return save_both(figure, folder / "angles", dpi=160)
+    columns = 1 + any(result.accuracy is not None for result in found.values())
+    with matplotlib.rc_context(FIGURE_STYLE):
+        figure = Figure(figsize=(5 * columns, 3.6), layout="constrained")
+        axes = figure.subplots(1, columns, squeeze=False)[0]
+        draw_invariance(axes[0], axes[1] if columns > 1 else None, found, chance)
+        return save_png_and_svg(figure, folder / "angles", dpi=160)

@@ -1,4 +1,4 @@
-"""Curves of networks side by side: accuracy and confidence against angle or shift, change against angle."""
+"""Curves of several networks against rotation angle or shift: accuracy, confidence, and change of the output."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,83 +6,108 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-OURS, RIVAL, OURS_TOO = (
+NETWORK_STYLE, BASELINE_STYLE, SECOND_NETWORK_STYLE = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     {"color": "#d55e00", "linestyle": "--", "marker": "s"},
     {"color": "#56b4e9", "linestyle": ":", "marker": "^"},
 )
-"""Told apart by colour-blind readers, and in grey by their dashes and marks."""
-STYLES: tuple[dict[str, str], ...] = (
-    OURS,
-    RIVAL,
+"""Line styles that differ in colour for colour-blind readers, and in dashes and markers when printed in grey."""
+LINE_STYLES: tuple[dict[str, str], ...] = (
+    NETWORK_STYLE,
+    BASELINE_STYLE,
     {"color": "#009e73", "linestyle": "-.", "marker": "D"},
     {"color": "#cc79a7", "linestyle": ":", "marker": "v"},
     {"color": "#000000", "linestyle": "--", "marker": "x"},
-    OURS_TOO,
+    SECOND_NETWORK_STYLE,
 )
-"""For as many networks in one picture; further ones begin again."""
-ROUNDING = 1e-8
-"""Changes below this are drawn at it: they are rounding, and a logarithm has no zero."""
+"""Styles of the networks in one figure. They repeat if there are more networks."""
+MIN_CHANGE = 1e-8
+"""Smaller changes are rounding errors. They are drawn at this value, because a logarithmic axis has no zero."""
 
 
 class Line(NamedTuple):
-    """One network's values at each point."""
+    """One line of a figure: the values of one network."""
 
     name: str
     style: dict[str, str]
     at: Sequence[float]
+    """Positions on the horizontal axis: degrees or pixels."""
     values: Sequence[float]
 
 
-def draw_against_angle(axes: Axes, lines: Sequence[Line], what: str, chance: float | None = None) -> None:
-    """Per cent against degrees, quarter turns marked."""
-    _quarter_turns(axes)
-    _draw_per_cent(axes, lines, what, chance)
+def draw_against_angle(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None = None) -> None:
+    """Draw percentages against the rotation angle.
+
+    Args:
+        axes: Axes to draw on.
+        lines: Values in per cent against degrees, one line per network.
+        ylabel: Label of the vertical axis.
+        chance: Chance-level accuracy in per cent, drawn as a horizontal line.
+    """
+    _draw_angle_axis(axes)
+    _draw_percentages(axes, lines, ylabel, chance)
 
 
-def draw_against_shift(axes: Axes, lines: Sequence[Line], what: str, chance: float | None = None) -> None:
-    """Per cent against pixels."""
-    _draw_per_cent(axes, lines, what, chance)
-    axes.set(xlabel="shift, pixels", xlim=(0, max(1, *lines[0].at)))
+def draw_against_shift(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None = None) -> None:
+    """Draw percentages against the shift in pixels.
+
+    Args:
+        axes: Axes to draw on.
+        lines: Values in per cent against pixels, one line per network.
+        ylabel: Label of the vertical axis.
+        chance: Chance-level accuracy in per cent, drawn as a horizontal line.
+    """
+    _draw_percentages(axes, lines, ylabel, chance)
+    axes.set(xlabel="shift (pixels)", xlim=(0, max(1, *lines[0].at)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def draw_change(axes: Axes, lines: Sequence[Line]) -> None:
-    """The invariance error against degrees, on a logarithmic scale: down at the bottom, only rounding is left.
+def draw_max_change(axes: Axes, lines: Sequence[Line]) -> None:
+    """Draw the invariance error against the rotation angle on a logarithmic scale.
 
-    At 0 and 360 degrees nothing is turned and nothing is drawn.
+    The bottom of the scale is the rounding error of 32-bit numbers. At 0 and 360 degrees the image does not change, so
+    these angles are left out.
+
+    Args:
+        axes: Axes to draw on.
+        lines: Invariance errors against degrees, one line per measured output.
     """
-    _quarter_turns(axes)
+    _draw_angle_axis(axes)
     for line in lines:
-        turned = [(at, max(value, ROUNDING)) for at, value in zip(line.at, line.values, strict=True) if at % 360]
-        _plot(axes, line._replace(at=[at for at, _ in turned], values=[value for _, value in turned]))
+        points = [(at, max(value, MIN_CHANGE)) for at, value in zip(line.at, line.values, strict=True) if at % 360]
+        _plot(axes, line._replace(at=[at for at, _ in points], values=[value for _, value in points]))
     axes.set_yscale("log")
-    axes.set_ylim(ROUNDING / 2, max(2.0, 2 * max(max(line.values) for line in lines)))
-    axes.set_ylabel("largest change, part of range")
-    _legend(axes)
+    axes.set_ylim(MIN_CHANGE / 2, max(2.0, 2 * max(max(line.values) for line in lines)))
+    axes.set_ylabel("largest change / range of values")
+    _draw_legend(axes)
 
 
 def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
-    """The relative change of the logits against degrees, on a scale that begins at 0: an invariant network lies there,
-    and one that is invariant by quarter turns touches it four times."""
-    _quarter_turns(axes)
+    """Draw the relative change of the logits against the rotation angle, on a scale that starts at 0.
+
+    The line of an invariant network lies at 0. The line of a network that is invariant to quarter turns touches 0 at
+    every multiple of 90 degrees.
+
+    Args:
+        axes: Axes to draw on.
+        lines: Relative changes against degrees, one line per network.
+    """
+    _draw_angle_axis(axes)
     for line in lines:
         _plot(axes, line)
     axes.set(ylim=(0, 1.05 * max(1e-6, *(max(line.values) for line in lines))), ylabel="relative change of the logits")
-    axes.grid(axis="y", color="0.9", linewidth=0.8)
-    axes.set_axisbelow(True)
-    _legend(axes)
+    _draw_horizontal_grid(axes)
+    _draw_legend(axes)
 
 
-def _draw_per_cent(axes: Axes, lines: Sequence[Line], what: str, chance: float | None) -> None:
+def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None) -> None:
     for line in lines:
         _plot(axes, line)
     if chance is not None:
-        axes.axhline(chance, color="0.5", linewidth=1.2, linestyle=(0, (1, 2)), label="guessing", zorder=2)
-    axes.set(ylim=(0, 103), ylabel=what)
-    axes.grid(axis="y", color="0.9", linewidth=0.8)
-    axes.set_axisbelow(True)
-    _legend(axes)
+        axes.axhline(chance, color="0.5", linewidth=1.2, linestyle=(0, (1, 2)), label="chance level", zorder=2)
+    axes.set(ylim=(0, 103), ylabel=ylabel)
+    _draw_horizontal_grid(axes)
+    _draw_legend(axes)
 
 
 def _plot(axes: Axes, line: Line) -> None:
@@ -90,14 +115,20 @@ def _plot(axes: Axes, line: Line) -> None:
     axes.plot(line.at, line.values, label=line.name, **style)
 
 
-def _quarter_turns(axes: Axes) -> None:
+def _draw_angle_axis(axes: Axes) -> None:
+    """Label the horizontal axis in degrees and mark the quarter turns."""
     for degrees in range(0, 361, 90):
         axes.axvline(degrees, color="0.86", linewidth=1.2, zorder=0)
-    axes.set(xlim=(0, 360), xticks=range(0, 361, 45), xlabel="angle, degrees")
+    axes.set(xlim=(0, 360), xticks=range(0, 361, 45), xlabel="rotation angle (degrees)")
 
 
-def _legend(axes: Axes) -> None:
-    """Above the axes, where it hides nothing."""
+def _draw_horizontal_grid(axes: Axes) -> None:
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def _draw_legend(axes: Axes) -> None:
+    """Draw the legend above the axes, where it covers no data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,

@@ -1,4 +1,4 @@
-"""What the layers of a network see: maps, and the nodes that the pooling keeps."""
+"""Feature maps of a network, and the nodes that dynamic pooling keeps."""
 
 from collections.abc import Sequence
 
@@ -12,95 +12,149 @@ from torch import Tensor
 from tigranet.architecture import DP, MC, SC
 from tigranet.model import Maps, TIGraNet
 
-WRONG = "#e3001b"
-"""Of the frames of mistakes, which are thick as well: they are seen without colours too."""
-DROPPED = (0.86, 0.92, 0.97)
-"""A pale blue, for nodes that the pooling leaves out."""
-GAP = 2
+ERROR_COLOUR = "#e3001b"
+"""Colour of the frames of misclassified images. These frames are also thicker, for readers who do not see colours."""
+INACTIVE_COLOUR = (0.86, 0.92, 0.97)
+"""Pale blue, for the nodes that the pooling drops."""
+GAP_PIXELS = 2
+"""Distance between two images of a row."""
 
 
-def pooled(net: TIGraNet, images: Float[Tensor, "count maps height width"]) -> list[Maps]:
-    """What each pooling layer leaves of the images, and what the last layer leaves if that is no pooling."""
+def pooled_maps(net: TIGraNet, images: Float[Tensor, "count maps height width"]) -> list[Maps]:
+    """Return the feature maps after each pooling layer.
+
+    The maps of the last layer before the statistics are added if that layer is not a pooling layer.
+
+    Args:
+        net: The network.
+        images: Images that it reads.
+
+    Returns:
+        The maps, in the order of the layers.
+    """
     with torch.inference_mode():
-        walked = net.maps(images)
-    kept = [maps for maps in walked if isinstance(maps.layer, DP)]
-    return kept if isinstance(walked[-1].layer, DP) else [*kept, walked[-1]]
+        all_maps = net.maps(images)
+    after_pooling = [maps for maps in all_maps if isinstance(maps.layer, DP)]
+    return after_pooling if isinstance(all_maps[-1].layer, DP) else [*after_pooling, all_maps[-1]]
 
 
-def planes_of(
-    maps: Maps, which: int, count: int, height: int, width: int
+def map_planes(
+    maps: Maps, image: int, count: int, height: int, width: int
 ) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
-    """The first ``count`` maps of image ``which``, and the active nodes of each where the layer is a pooling."""
-    planes = [plane.reshape(height, width).numpy() for plane in maps.z[which, :count]]
+    """Return the first maps of one image as two-dimensional arrays.
+
+    Args:
+        maps: Maps of a layer.
+        image: Index of the image in the batch.
+        count: Maximum number of maps.
+        height: Height of the images.
+        width: Width of the images.
+
+    Returns:
+        The maps, and for each of them the mask of its active nodes, or None if the layer is not a pooling layer.
+    """
+    planes = [plane.reshape(height, width).numpy() for plane in maps.z[image, :count]]
     if maps.active is None:
         return planes, [None] * len(planes)
-    return planes, [mask.reshape(height, width).numpy() for mask in maps.active[which, :count]]
+    return planes, [mask.reshape(height, width).numpy() for mask in maps.active[image, :count]]
 
 
-def draw_row(
+def draw_image_row(
     axes: Axes,
     planes: Sequence[Float[np.ndarray, "height width"]],
     masks: Sequence[np.ndarray | None] | None = None,
-    framed: Sequence[bool] | None = None,
-    said: Sequence[str] | None = None,
+    misclassified: Sequence[bool] | None = None,
+    captions: Sequence[str] | None = None,
 ) -> None:
-    """Planes side by side, each in its own range of greys, dark for high; what ``masks`` leave out is pale blue.
-    Some are framed as mistakes. What is ``said`` of each stands in its lower right corner."""
+    """Draw grey images side by side.
+
+    Each image is scaled to its own range of values, and high values are dark. A constant image keeps its value: it is
+    white at 0 or below and black at 1 or above.
+
+    Args:
+        axes: Axes to draw on.
+        planes: The images.
+        masks: For each image, the pixels to show, or None to show all. The other pixels are pale blue.
+        misclassified: For each image, whether it has the frame of an error.
+        captions: For each image, a text for its lower right corner.
+    """
     height, width = planes[0].shape
-    axes.set(xlim=(-GAP, len(planes) * (width + GAP)), ylim=(height + 1, -1), aspect="equal")
+    axes.set(xlim=(-GAP_PIXELS, len(planes) * (width + GAP_PIXELS)), ylim=(height + 1, -1), aspect="equal")
     axes.axis("off")
     axes.set_anchor("W")
     for number, plane in enumerate(planes):
-        left = number * (width + GAP)
-        low, high = float(plane.min()), float(plane.max())
-        low = low if high > low else min(0.0, low)  # the same everywhere: dark if positive
-        grey = 1 - (plane - low) / (high - low if high > low else 1)
-        shown = np.repeat(grey[..., None], 3, axis=2)
+        left = number * (width + GAP_PIXELS)
+        grey = np.repeat(_grey_levels(plane)[..., None], 3, axis=2)
         if masks is not None and (mask := masks[number]) is not None:
-            shown = np.where(mask[..., None], shown, np.array(DROPPED))
-        axes.imshow(shown, extent=(left, left + width, height, 0), vmin=0, vmax=1, interpolation="nearest")
-        wrong = framed is not None and framed[number]
-        edge, line = (WRONG, 2.2) if wrong else ("0.7", 0.6)
-        axes.add_patch(Rectangle((left, 0), width, height, fill=False, edgecolor=edge, linewidth=line, zorder=4))
-        if said is not None:
+            grey = np.where(mask[..., None], grey, np.array(INACTIVE_COLOUR))
+        axes.imshow(grey, extent=(left, left + width, height, 0), vmin=0, vmax=1, interpolation="nearest")
+        wrong = misclassified is not None and misclassified[number]
+        edge, line_width = (ERROR_COLOUR, 2.2) if wrong else ("0.7", 0.6)
+        axes.add_patch(Rectangle((left, 0), width, height, fill=False, edgecolor=edge, linewidth=line_width, zorder=4))
+        if captions is not None:
             box = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
             axes.text(
-                left + 0.95 * width, 0.95 * height, said[number], ha="right", va="bottom", fontsize=8, weight="bold",
-                color=WRONG if wrong else "0.1", bbox=box, parse_math=False,
+                left + 0.95 * width, 0.95 * height, captions[number], ha="right", va="bottom", fontsize=8,
+                weight="bold", color=ERROR_COLOUR if wrong else "0.1", bbox=box, parse_math=False,
             )  # fmt: skip
 
 
 def draw_pooling(
     axes: Sequence[Axes], net: TIGraNet, image: Float[Tensor, "maps height width"], count: int = 6
 ) -> None:
-    """The image; after each pooling ``count`` of its maps, where the nodes that it drops are pale, and the union
-    Omega of what they keep, black: the nodes that the next layer answers on."""
+    r"""Draw an image and its maps after each pooling layer.
+
+    The nodes that a map drops are pale. The last picture of a row is the union :math:`\Omega` of the nodes that any map
+    keeps, in black: the next layer is computed on these nodes.
+
+    Args:
+        axes: One Axes for the image and one for each element of :func:`pooled_maps`.
+        net: The network.
+        image: The image.
+        count: Maximum number of maps per layer.
+    """
     height, width = image.shape[1:]
-    draw_row(axes[0], [image.mean(0).numpy()])
+    draw_image_row(axes[0], [image.mean(0).numpy()])
     axes[0].set_title("image", fontsize=9, loc="left")
-    for place, maps in zip(axes[1:], pooled(net, image[None]), strict=True):
-        planes, masks = planes_of(maps, 0, count, height, width)
-        told = f"maps after {maps.layer}"
+    for row, maps in zip(axes[1:], pooled_maps(net, image[None]), strict=True):
+        planes, masks = map_planes(maps, 0, count, height, width)
+        title = f"maps after {maps.layer}"
         if maps.omega is not None:
             omega = maps.omega[0, 0].reshape(height, width).numpy()
             planes, masks = [*planes, omega.astype(np.float32)], [*masks, omega]
-            told += f"; last, the nodes that any map keeps, {omega.sum():,} of {omega.size:,}"
-        draw_row(place, planes, masks)
-        place.set_title(told, fontsize=9, loc="left")
+            title += f"; right: nodes kept by at least one map ({omega.sum():,} of {omega.size:,})"
+        draw_image_row(row, planes, masks)
+        row.set_title(title, fontsize=9, loc="left")
 
 
-def draw_layer(
+def draw_convolution_map(
     axes: Axes,
     net: TIGraNet,
     images: Float[Tensor, "count maps height width"],
     layer: int,
-    which: int,
-    framed: Sequence[bool] | None = None,
-    said: Sequence[str] | None = None,
+    map_index: int,
+    misclassified: Sequence[bool] | None = None,
 ) -> None:
-    """Map ``which`` of the ``layer``-th spectral convolution, for each image."""
+    """Draw one map of a spectral convolution for each image.
+
+    Args:
+        axes: Axes to draw on.
+        net: The network.
+        images: The images.
+        layer: Index of the layer among the convolutions of the network, starting at 0.
+        map_index: Index of the map, starting at 0.
+        misclassified: For each image, whether its map has the frame of an error.
+    """
     with torch.inference_mode():
-        convolved = [maps for maps in net.maps(images) if isinstance(maps.layer, SC | MC)]
+        convolutions = [maps for maps in net.maps(images) if isinstance(maps.layer, SC | MC)]
     height, width = images.shape[2:]
-    planes = [plane.reshape(height, width).numpy() for plane in convolved[layer].z[:, which]]
-    draw_row(axes, planes, framed=framed, said=said)
+    planes = [plane.reshape(height, width).numpy() for plane in convolutions[layer].z[:, map_index]]
+    draw_image_row(axes, planes, misclassified=misclassified)
+
+
+def _grey_levels(plane: Float[np.ndarray, "height width"]) -> Float[np.ndarray, "height width"]:
+    """Scale a plane to grey levels in [0, 1], where its highest value is 0, which is black."""
+    low, high = float(plane.min()), float(plane.max())
+    if high > low:
+        return 1 - (plane - low) / (high - low)
+    return 1 - np.clip(plane, 0, 1)

@@ -1,4 +1,4 @@
-"""Moved test images with the answers of several networks, as the paper's Fig. 1."""
+"""Transformed test images with the predictions of several networks, like Fig. 1 of the paper."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,23 +7,33 @@ from torch import nn
 
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import accuracy, predict
-from tigranet.figures.maps import draw_row
+from tigranet.figures.maps import draw_image_row
 
 
-def draw_answers(
+def draw_predictions(
     axes: Sequence[Axes],
     networks: Mapping[str, nn.Module],
-    moved: LabelledImages,
+    data: LabelledImages,
     class_names: Sequence[str],
-    shown: Sequence[int],
+    indices: Sequence[int],
 ) -> None:
-    """A network a row: those of ``moved`` that are ``shown``, each with its answer in the corner, mistakes framed.
-    Above it, how often it is right on all of ``moved``."""
-    some = moved.take(list(shown))
-    planes = [image.mean(0).numpy() for image in some.images]
-    for place, (name, network) in zip(axes, networks.items(), strict=True):
-        answers = predict(network, some.images)
-        said = [class_names[answer] for answer in answers.tolist()]
-        draw_row(place, planes, framed=(answers != some.labels).tolist(), said=said)
-        told = f"{name}: {accuracy(network, moved):.1f} % of {len(moved.labels):,} right"
-        place.set_title(told, fontsize=9, loc="left")
+    """Draw images with the predicted class of each network, one row per network.
+
+    The prediction is written in the corner of the image, and misclassified images are framed. The title of a row is
+    the accuracy of the network on all of ``data``.
+
+    Args:
+        axes: One Axes per network.
+        networks: Networks by name.
+        data: Images and labels.
+        class_names: Names of the classes.
+        indices: Indices of the images to draw.
+    """
+    examples = data.take(list(indices))
+    planes = [image.mean(0).numpy() for image in examples.images]
+    for row, (name, network) in zip(axes, networks.items(), strict=True):
+        predictions = predict(network, examples.images)
+        captions = [class_names[prediction] for prediction in predictions.tolist()]
+        draw_image_row(row, planes, misclassified=(predictions != examples.labels).tolist(), captions=captions)
+        title = f"{name}: accuracy {accuracy(network, data):.1f} % on {len(data.labels):,} images"
+        row.set_title(title, fontsize=9, loc="left")

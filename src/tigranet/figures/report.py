@@ -1,4 +1,4 @@
-"""The report as a page: one HTML file that needs no other, and its numbers as JSON beside it."""
+"""The report as one self-contained HTML page, with its numbers in a JSON file beside it."""
 
 import json
 import os
@@ -15,180 +15,250 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.figures.confusion import confusion_size, draw_confusion
-from tigranet.figures.curves import OURS, OURS_TOO, RIVAL, Line, draw_against_angle, draw_against_shift, draw_change
-from tigranet.figures.svg import as_data_uri, as_svg
+from tigranet.figures.curves import (
+    BASELINE_STYLE,
+    NETWORK_STYLE,
+    SECOND_NETWORK_STYLE,
+    Line,
+    draw_against_angle,
+    draw_against_shift,
+    draw_max_change,
+)
+from tigranet.figures.figure_output import inline_svg, png_data_uri
 
-PAGE, NUMBERS = "report.html", "report.json"
-OUTSIDE = {"zeros": "zeros (black)", "reflection": "mirror images of the border"}
-NOTHING = "\N{EN DASH}"
-CURVE = (5.0, 3.1)
-"""Inches; two stand side by side on a desk, one fills a phone."""
+PAGE_NAME, JSON_NAME = "report.html", "report.json"
+PADDING_TEXT = {"zeros": "zeros (black)", "reflection": "a mirror image of the border"}
+"""How the page describes the pixels that enter a transformed image from outside, by the name of the padding."""
+UNDEFINED = "\N{EN DASH}"
+"""Shown instead of a ratio whose denominator is zero."""
+CURVE_INCHES = (5.0, 3.1)
+"""Size of a figure: two fit side by side on a desktop, one on a phone."""
+QUARTER_TURN_KEY = "turned by 90 degrees"
+"""Name of the quarter turn in :class:`~tigranet.evaluation.robustness.Robustness`; the page has its own rows for it."""
 
 
 def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
-    """Write the page and its numbers into ``folder``, each whole or not at all; ``test`` holds the images."""
+    """Write ``report.html`` and ``report.json``. Each file is replaced atomically.
+
+    Args:
+        folder: Output folder. It is created if it does not exist.
+        report: The measurements.
+        test: The test images that were measured.
+
+    Returns:
+        The path of the page.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     page = render(report, test)
-    with atomic_write(folder / NUMBERS) as file:
+    with atomic_write(folder / JSON_NAME) as file:
         file.write(json.dumps(report.to_json(), indent=2) + "\n")
-    with atomic_write(folder / PAGE) as file:
+    with atomic_write(folder / PAGE_NAME) as file:
         file.write(page)
-    return folder / PAGE
+    return folder / PAGE_NAME
 
 
 def render(report: Report, test: LabelledImages) -> str:
-    """The page. Names that are not UTF-8 are shown with a mark for each letter that is not."""
+    """Render the report as an HTML page.
+
+    Bytes of file names and class names that are not UTF-8 are shown as replacement characters.
+
+    Args:
+        report: The measurements.
+        test: The test images that were measured.
+
+    Returns:
+        The text of the page.
+    """
     environment = Environment(
         loader=PackageLoader("tigranet", "figures"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters["per_cent"] = lambda part: NOTHING if part is None else f"{100 * part:.1f}"
-    ours, data = report.subjects[0], report.data
+    environment.filters["per_cent"] = lambda fraction: UNDEFINED if fraction is None else f"{100 * fraction:.1f}"
+    network, data = report.subjects[0], report.data
     page = environment.get_template("report.html").render(
         data=data,
         model=report.made.get("model"),
         boundary=report.made.get("boundary"),
         subjects=report.subjects,
-        test_images=ours.robustness.images,
-        curve_images=ours.by_angle.images,
+        test_images=network.robustness.images,
+        curve_images=network.by_angle.images,
         change_images=report.change_images,
-        outside=OUTSIDE[data.outside],
-        verdict=_verdict(report),
-        cards=_cards(ours),
-        rows=_rows(report.subjects),
-        draws=max(seen.draws for seen in ours.robustness.moved.values()),
+        padding=PADDING_TEXT[data.outside],
+        summary=_summary(report),
+        cards=_cards(network),
+        accuracy_rows=_accuracy_rows(report.subjects),
+        draws=max(accuracy.draws for accuracy in network.robustness.moved.values()),
         figures=_figures(report),
-        changes=_changes(report.subjects),
+        change_rows=_change_rows(report.subjects),
         classes=report.classes,
-        mistake_count=report.mistakes,
-        mistakes=[
+        error_count=report.mistakes,
+        errors=[
             {
-                "uri": as_data_uri(test.images[mistake.image]),
+                "uri": png_data_uri(test.images[mistake.image]),
                 "image": mistake.image,
-                "answer": mistake.answer,
+                "prediction": mistake.answer,
                 "truth": mistake.truth,
                 "probability": mistake.probability,
-                "file": mistake.file and _printable(mistake.file),
+                "file": mistake.file and os.fsencode(mistake.file).decode(errors="replace"),
             }
             for mistake in report.confident_mistakes
         ],
-        counts=[
+        class_counts=[
             {"name": name, "counts": counts}
             for name, *counts in zip(data.class_names, *data.images.values(), strict=True)
         ],
-        made=_made(report),
+        provenance=_provenance(report),
     )
-    return page.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _replace_undecodable(page)
 
 
-def _verdict(report: Report) -> list[str]:
-    ours, images = report.subjects[0], report.subjects[0].robustness.images
-    rights = ", ".join(str(turn.right) for turn in ours.quarter_turns)
-    if ours.exact():
-        first = (
-            f"Turned by 90, 180 or 270 degrees, not one of {images} answers changes: "
-            f"{ours.right} are right upright and {ours.right} are right turned."
+def _summary(report: Report) -> list[str]:
+    """Return the two sentences at the top of the page: quarter turns, and random angles."""
+    network, images = report.subjects[0], report.subjects[0].robustness.images
+    if network.exact():
+        quarter_turns = (
+            f"Rotating the images by 90, 180 or 270 degrees changes none of the {images} predictions: "
+            f"{network.right} are correct at every one of these angles."
         )
     else:
-        changed = ", ".join(str(turn.changed) for turn in ours.quarter_turns)
-        first = (
-            f"Turned by 90, 180 and 270 degrees, {changed} of {images} answers change: {ours.right} are right upright, "
-            f"{rights} turned."
+        changed = ", ".join(str(turn.changed) for turn in network.quarter_turns)
+        correct = ", ".join(str(turn.right) for turn in network.quarter_turns)
+        quarter_turns = (
+            f"Rotating the images by 90, 180 and 270 degrees changes {changed} of the {images} predictions: "
+            f"{network.right} are correct for upright images and {correct} for rotated images."
         )
-    rotated = ours.robustness.moved["rotated"]
-    second = f"At random angles the network is right on {rotated}\u00a0% of the images"
+    random_angles = f"The accuracy on randomly rotated images is {network.robustness.moved['rotated']}\u00a0%"
     if len(report.subjects) > 1:
-        rival = report.subjects[1]
-        second += (
-            f"; a plain CNN of the same size, trained on the same images, on {rival.robustness.moved['rotated']} % "
-            f"(upright: {ours.robustness.upright:.1f} % and {rival.robustness.upright:.1f} %)"
+        baseline = report.subjects[1].robustness
+        random_angles += (
+            f"; a plain CNN of the same size, trained on the same images, reaches {baseline.moved['rotated']}\u00a0% "
+            f"(on upright images: {network.robustness.upright:.1f}\u00a0% and {baseline.upright:.1f}\u00a0%)"
         )
-    return [first, f"{second}."]
+    return [quarter_turns, f"{random_angles}."]
 
 
-def _cards(ours: Subject) -> list[dict[str, str]]:
-    found, images = ours.robustness, ours.robustness.images
+def _cards(network: Subject) -> list[dict[str, str]]:
+    """Return the boxes with large numbers: upright, quarter turns, and each random transformation."""
+    robustness, images = network.robustness, network.robustness.images
     cards = [
-        {"what": "Upright", "number": f"{found.upright:.1f}", "unit": "%", "note": f"{ours.right} of {images} right"},
         {
-            "what": "Turned 90°, 180°, 270°",
-            "number": " · ".join(dict.fromkeys(f"{100 * turn.right / images:.1f}" for turn in ours.quarter_turns)),
+            "title": "Upright",
+            "number": f"{robustness.upright:.1f}",
             "unit": "%",
-            "note": ", ".join(str(turn.right) for turn in ours.quarter_turns) + f" of {images} right",
+            "note": f"{network.right} of {images} correct",
+        },
+        {
+            "title": "Rotated by 90°, 180°, 270°",
+            "number": " · ".join(dict.fromkeys(f"{100 * turn.right / images:.1f}" for turn in network.quarter_turns)),
+            "unit": "%",
+            "note": ", ".join(str(turn.right) for turn in network.quarter_turns) + f" of {images} correct",
         },
     ]
-    for how, seen in found.moved.items():
-        if how != "turned by 90 degrees" and "interpolated" not in how:
-            drop = found.drop(how)
-            spread = f"± {seen.std:.1f} %" if seen.draws > 1 else "%"
-            note = f"{abs(drop):.1f} points {'lost' if drop >= 0 else 'gained'}" + (
-                f", {seen.draws} draws" if seen.draws > 1 else ""
+    for transformation, accuracy in robustness.moved.items():
+        if transformation != QUARTER_TURN_KEY and "interpolated" not in transformation:
+            drop = robustness.drop(transformation)
+            several_draws = accuracy.draws > 1
+            note = f"{abs(drop):.1f} points {'lower' if drop >= 0 else 'higher'} than upright"
+            cards.append(
+                {
+                    "title": _transformation_text(transformation).capitalize(),
+                    "number": f"{accuracy.mean:.1f}",
+                    "unit": f"± {accuracy.std:.1f} %" if several_draws else "%",
+                    "note": note + (f", {accuracy.draws} random draws" if several_draws else ""),
+                }
             )
-            what = "Rotated at random" if how == "rotated" else how.capitalize()
-            cards.append({"what": what, "number": f"{seen.mean:.1f}", "unit": spread, "note": note})
     return cards
 
 
-def _rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
-    def cells(*accuracies: Accuracy) -> list[tuple[str, str]]:
+def _accuracy_rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+    """Return the rows of the accuracy table: a text, and for each network its accuracy and its drop."""
+
+    def cells(accuracies: Sequence[Accuracy]) -> list[tuple[str, str]]:
         return [
-            (str(seen), f"{subject.robustness.upright - seen.mean:.1f}")
-            for subject, seen in zip(subjects, accuracies, strict=True)
+            (str(accuracy), f"{subject.robustness.upright - accuracy.mean:.1f}")
+            for subject, accuracy in zip(subjects, accuracies, strict=True)
         ]
 
     rows: list[dict[str, Any]] = [
-        {"what": "upright", "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects]}
+        {"images": "upright", "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects]}
     ]
     for number, turn in enumerate(subjects[0].quarter_turns):
-        seen = [
+        accuracies = [
             Accuracy(100 * subject.quarter_turns[number].right / subject.robustness.images, 0.0, 1)
             for subject in subjects
         ]
-        rows.append({"what": f"turned by {turn.degrees} degrees", "cells": cells(*seen)})
-    for how in subjects[0].robustness.moved:
-        if how != "turned by 90 degrees":
-            rows.append({"what": how, "cells": cells(*(subject.robustness.moved[how] for subject in subjects))})
+        rows.append({"images": f"rotated by {turn.degrees} degrees", "cells": cells(accuracies)})
+    for transformation in subjects[0].robustness.moved:
+        if transformation != QUARTER_TURN_KEY:
+            accuracies = [subject.robustness.moved[transformation] for subject in subjects]
+            rows.append({"images": _transformation_text(transformation), "cells": cells(accuracies)})
     return rows
+
+
+def _transformation_text(transformation: str) -> str:
+    """Return how the page names a random transformation of the test images.
+
+    >>> _transformation_text("rotated, pixels not interpolated"), _transformation_text("shifted by up to 3 pixels")
+    ('rotated at random, pixels not interpolated', 'shifted by up to 3 pixels')
+    """
+    return transformation.replace("rotated", "rotated at random", 1)
 
 
 def _figures(report: Report) -> dict[str, Markup]:
-    def lines(curve: str, what: str) -> list[Line]:
-        styled = zip(report.subjects, (OURS, RIVAL), strict=False)
-        seen = [(subject.name, style, getattr(subject, curve)) for subject, style in styled]
-        return [Line(name, style, curve.at, getattr(curve, what)) for name, style, curve in seen]
+    """Draw all figures of the page as SVG."""
 
-    chance = 100 * max(sum(row) for row in report.confusion) / sum(map(sum, report.confusion))
-    styles = iter((OURS, OURS_TOO, RIVAL))
+    def lines(curve_name: str, quantity: str) -> list[Line]:
+        curves = [getattr(subject, curve_name) for subject in report.subjects]
+        return [
+            Line(subject.name, style, curve.at, getattr(curve, quantity))
+            for subject, curve, style in zip(report.subjects, curves, (NETWORK_STYLE, BASELINE_STYLE), strict=False)
+        ]
+
+    largest_class = 100 * max(sum(row) for row in report.confusion) / sum(map(sum, report.confusion))
+    styles = iter((NETWORK_STYLE, SECOND_NETWORK_STYLE, BASELINE_STYLE))
     changes = [
-        Line(what if number == 0 else f"CNN's {what}", next(styles), subject.by_angle.at, values)
+        Line(output if number == 0 else f"{output} of the CNN", next(styles), subject.by_angle.at, values)
         for number, subject in enumerate(report.subjects)
-        for what, values in subject.change.items()
+        for output, values in subject.change.items()
     ]
-    names = [_legible(name) for name in report.data.class_names]
-    drawn = {
-        "change": as_svg(lambda axes: draw_change(axes, changes), CURVE, "change of the answer against angle"),
-        "confusion": as_svg(
+    names = [_replace_undecodable(name) for name in report.data.class_names]
+    figures = {
+        "change": inline_svg(
+            lambda axes: draw_max_change(axes, changes), CURVE_INCHES, "change of the output against rotation angle"
+        ),
+        "confusion": inline_svg(
             lambda axes: draw_confusion(axes, report.confusion, names), confusion_size(names), "confusion matrix"
         ),
     }
-    for against, draw in (("angle", draw_against_angle), ("shift", draw_against_shift)):
-        for what, told, guessing in (("accuracy", "accuracy", chance), ("confidence", "mean confidence", None)):
-            curve = partial(draw, lines=lines(f"by_{against}", what), what=f"{told}, %", chance=guessing)
-            drawn[f"{against}_{what}"] = as_svg(curve, CURVE, f"{told} against {against}")
-    return {name: Markup(svg) for name, svg in drawn.items()}
+    for variable, draw in (("angle", draw_against_angle), ("shift", draw_against_shift)):
+        for quantity, label, chance in (
+            ("accuracy", "accuracy", largest_class),
+            ("confidence", "mean confidence", None),
+        ):
+            draw_lines = partial(draw, lines=lines(f"by_{variable}", quantity), ylabel=f"{label} (%)", chance=chance)
+            figures[f"{variable}_{quantity}"] = inline_svg(draw_lines, CURVE_INCHES, f"{label} against {variable}")
+    return {name: Markup(svg) for name, svg in figures.items()}
 
 
-def _changes(subjects: Sequence[Subject]) -> list[dict[str, str]]:
+def _change_rows(subjects: Sequence[Subject]) -> list[dict[str, str]]:
+    """Return the largest change of each output, at quarter turns and at other angles."""
     rows = []
     for subject in subjects:
-        for what, values in subject.change.items():
+        for output, values in subject.change.items():
             by_angle = list(zip(subject.by_angle.at, values, strict=True))
-            quarter = max(value for angle, value in by_angle if angle in QUARTERS)
-            other = max(value for angle, value in by_angle if angle % 90)
-            rows.append({"what": f"{subject.name}, {what}", "quarter": f"{quarter:.2g}", "other": f"{other:.2g}"})
+            quarter_turns = max(value for angle, value in by_angle if angle in QUARTERS)
+            other_angles = max(value for angle, value in by_angle if angle % 90)
+            rows.append(
+                {
+                    "output": f"{subject.name}, {output}",
+                    "quarter_turns": f"{quarter_turns:.2g}",
+                    "other_angles": f"{other_angles:.2g}",
+                }
+            )
     return rows
 
 
-def _made(report: Report) -> list[tuple[str, str]]:
+def _provenance(report: Report) -> list[tuple[str, str]]:
+    """Return the last table of the page: how the numbers were computed."""
     made = report.made
     rows = [("command", made["command"])] if "command" in made else []
     rows += [
@@ -197,7 +267,7 @@ def _made(report: Report) -> list[tuple[str, str]]:
     if "boundary" in made:
         rows.append(("boundary", made["boundary"]))
     if "recipe" in made:
-        rows.append(("CNN trained", f"on the same training images: {made['recipe']}"))
+        rows.append(("CNN trained with", f"the same training images; {made['recipe']}"))
     rows.append(("seed", str(report.seed)))
     rows.append(("versions", ", ".join(f"{name} {version}" for name, version in made["versions"].items())))
     machine = made["machine"]
@@ -207,10 +277,6 @@ def _made(report: Report) -> list[tuple[str, str]]:
     return rows
 
 
-def _legible(name: str) -> str:
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _printable(name: str) -> str:
-    """A name of a file, with a mark for what is not UTF-8 in it."""
-    return os.fsencode(name).decode(errors="replace")
+def _replace_undecodable(text: str) -> str:
+    """Replace bytes that are not UTF-8, which Python keeps as surrogate characters, by replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Rotated images with the answers of a network, in the manner of the paper's Fig. 1."""
+"""Rotated images with the predictions of a network, like Fig. 1 of the paper."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +15,15 @@ from torch import Tensor, nn
 from tigranet.data.augment.rigid import Padding, rotate
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
-from tigranet.figures.maps import WRONG
-from tigranet.figures.svg import any_letters
+from tigranet.figures.figure_output import ignore_missing_glyphs
+from tigranet.figures.maps import ERROR_COLOUR
 
-RIGHT = "#0072b2"  # told apart from the colour of mistakes by colour-blind readers
+CORRECT_COLOUR = "#0072b2"
+"""Colour of correct predictions, which colour-blind readers can distinguish from the colour of errors."""
+EXAMPLE_ANGLES = (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0)
+"""Degrees by which the images of :func:`save_rotated` are rotated."""
+CAPTION_PIXELS = 9
+"""Space between images for the predictions."""
 
 
 def draw_rotated(
@@ -29,30 +34,38 @@ def draw_rotated(
     angles: Sequence[float],
     padding: Padding = "zeros",
 ) -> None:
-    """One row an image of ``data``, one column an angle; under each, the answer, in a frame if it is wrong.
+    """Draw rotated images with the predictions of a network: one row per image, one column per angle.
 
-    Digits, whose ``padding`` is zeros, are drawn dark on white; photographs as they are.
+    The prediction stands below the image. Wrong predictions are marked by a cross and a thick frame. Images that are
+    padded with zeros, such as digits, are drawn dark on white. Other images are drawn as photographs.
+
+    Args:
+        axes: Axes to draw on.
+        module: The network.
+        data: Images and labels.
+        class_names: Names of the classes.
+        angles: Rotation angles in degrees, counter-clockwise.
+        padding: How the corners of rotated images are filled: ``zeros`` or ``reflection``.
     """
     count, size = len(data.labels), data.images.shape[-1]
-    images = data.images.repeat_interleave(len(angles), dim=0)
-    turned = rotate(images, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
-    answers = predict(module, turned).reshape(count, len(angles)).tolist()
-    step = size + 9  # room for the answer
-    axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -9), aspect="equal")
+    repeated = data.images.repeat_interleave(len(angles), dim=0)
+    rotated = rotate(repeated, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
+    predictions = predict(module, rotated).reshape(count, len(angles)).tolist()
+    step = size + CAPTION_PIXELS
+    axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")
     axes.axis("off")
     bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
     for row in range(count):
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
-            image = turned[row * len(angles) + column]
-            shown = _photograph(image, data.images[row]) if padding == "reflection" else 1 - image.mean(0).numpy()
-            axes.imshow(shown, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
-            answer, right = answers[row][column], answers[row][column] == int(data.labels[row])
-            colour = RIGHT if right else WRONG
-            text = class_names[answer] if right else f"{class_names[answer]} ✗"
+            image = rotated[row * len(angles) + column]
+            pixels = _photograph(image, data.images[row]) if padding == "reflection" else 1 - image.mean(0).numpy()
+            axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
+            name, correct = class_names[predictions[row][column]], predictions[row][column] == int(data.labels[row])
+            text, colour = (name, CORRECT_COLOUR) if correct else (f"{name} ✗", ERROR_COLOUR)
             axes.text(left + size / 2, top + size + 4, text, **bold, color=colour, parse_math=False)
-            edge, line = ("0.8", 0.8) if right else (WRONG, 2.5)
-            axes.add_patch(Rectangle((left, top), size, size, facecolor="none", edgecolor=edge, linewidth=line))
+            edge, line_width = ("0.8", 0.8) if correct else (ERROR_COLOUR, 2.5)
+            axes.add_patch(Rectangle((left, top), size, size, facecolor="none", edgecolor=edge, linewidth=line_width))
             if row == 0:
                 axes.text(left + size / 2, -4, f"{angle:g}°", ha="center", va="center", color="0.35")
 
@@ -60,19 +73,34 @@ def draw_rotated(
 def save_rotated(
     path: Path, module: nn.Module, data: LabelledImages, class_names: Sequence[str], padding: Padding = "zeros"
 ) -> None:
-    """A page of :func:`draw_rotated` with two images of each class, or fewer where there are many classes."""
-    each = max(1, 6 // len(class_names))
-    rows = torch.cat([torch.nonzero(data.labels == label).flatten()[:each] for label in range(len(class_names))])
-    angles = [0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0]
-    figure = Figure(figsize=(0.78 * len(angles), 0.8 * len(rows)), layout="constrained")
-    draw_rotated(figure.add_subplot(), module, data.take(rows), class_names, angles, padding)
-    figure.suptitle("trained upright, asked at every angle", fontsize=11)
-    with any_letters():
+    """Save a figure of :func:`draw_rotated` with the first images of each class.
+
+    Up to six images are shared equally among the classes; with more classes there is one image per class.
+
+    Args:
+        path: Path of the figure; its suffix decides the format.
+        module: The network.
+        data: Images and labels.
+        class_names: Names of the classes.
+        padding: How the corners of rotated images are filled: ``zeros`` or ``reflection``.
+    """
+    per_class = max(1, 6 // len(class_names))
+    indices = torch.cat(
+        [torch.nonzero(data.labels == label).flatten()[:per_class] for label in range(len(class_names))]
+    )
+    figure = Figure(figsize=(0.78 * len(EXAMPLE_ANGLES), 0.8 * len(indices)), layout="constrained")
+    draw_rotated(figure.add_subplot(), module, data.take(indices), class_names, EXAMPLE_ANGLES, padding)
+    figure.suptitle("predictions for rotated images (trained on upright images)", fontsize=11)
+    with ignore_missing_glyphs():
         figure.savefig(path, dpi=150)
 
 
 def _photograph(image: Float[Tensor, "maps height width"], upright: Float[Tensor, "maps height width"]) -> np.ndarray:
-    """Three channels in colour; any other number in grey, from nearly the darkest to nearly the lightest upright."""
+    """Return pixels to show: colours for three channels, grey for any other number.
+
+    Grey values are stretched between the 0.5th and the 99.5th percentile of the upright image, so the contrast is the
+    same at every angle.
+    """
     if len(image) == 3:
         return image.clamp(0, 1).permute(1, 2, 0).numpy()
     low, high = np.percentile(upright.mean(0).numpy(), (0.5, 99.5))

@@ -1,4 +1,4 @@
-"""Accuracy on rotated images against the number of training images, a line a method."""
+"""Accuracy on rotated images against the number of training images, one line per method."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from tigranet.evaluation.accuracy import Accuracy
-from tigranet.figures.svg import STYLE, save_both
+from tigranet.figures.figure_output import FIGURE_STYLE, save_png_and_svg
 from tigranet.reproduction.experiment import TableSpec
 from tigranet.reproduction.render import of_row, over_seeds
 from tigranet.reproduction.results_file import Record
 
-NETWORKS: tuple[dict[str, Any], ...] = (
+NETWORK_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "marker": "o"},
     {"color": "#56b4e9", "marker": "^"},
     {"color": "#000000", "marker": "D"},
@@ -26,95 +26,130 @@ NETWORKS: tuple[dict[str, Any], ...] = (
     {"color": "#e69f00", "marker": "X"},
     {"color": "#cc79a7", "marker": "P"},
 )
-"""One after the other; told apart by colour-blind readers, and in grey by their marks."""
-TURNED: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
-"""Trained on turned images: dashed and hollow, in the colour of the network that was not."""
-TICKS = (0.0, 20.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.8, 99.9)
-"""Per cent."""
-MARGIN = 0.1
-"""Above the best and below the worst, at least, as the logarithm of what is wrong."""
-ALL_RIGHT = 99.95
-"""Per cent, or more; the logarithm of nothing wrong at all is not drawn."""
+"""One style per network. They differ in colour for colour-blind readers, and in markers when printed in grey."""
+ROTATED_TRAINING_STYLE: dict[str, Any] = {"linestyle": (0, (4, 2)), "markerfacecolor": "white"}
+"""Added to the style of a network that is trained on rotated images: a dashed line with hollow markers."""
+ACCURACY_TICKS = (0.0, 20.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.8, 99.9)
+"""Ticks of the accuracy axis, in per cent."""
+MIN_MARGIN = 0.1
+"""Minimum distance of the data to the top and bottom of the axes, as a difference of log error rates."""
+MAX_DRAWN_ACCURACY = 99.95
+"""Higher accuracies are drawn at this value, in per cent, because the logarithm of a zero error rate is infinite."""
 
 
-class Curve(NamedTuple):
-    """A method's accuracy, mean and deviation over seeds, at each number of training images."""
+class TrainingSizeCurve(NamedTuple):
+    """The accuracy of one method for several numbers of training images."""
 
     name: str
     style: dict[str, Any]
-    at: list[int]
-    seen: list[Accuracy]
+    training_images: list[int]
+    accuracies: list[Accuracy]
+    """Mean and standard deviation over seeds, for each number of training images."""
 
 
-def curves(table: TableSpec, records: Sequence[Record], epochs: int | None = None) -> list[Curve]:
-    """Those of the methods of ``table`` that were measured, in its order."""
-    styles: dict[tuple[str, str], dict[str, Any]] = {}
-    found: dict[str, Curve] = {}
-    for row in table.rows:
-        style = styles.setdefault((row.method, row.architecture), NETWORKS[len(styles) % len(NETWORKS)])
-        style = style | (TURNED if row.recipe.get("turned") else {})
-        runs = of_row(row, records, epochs)
-        if (seen := over_seeds(runs, "rotated")) is not None:
-            curve = found.setdefault(row.kind, Curve(row.kind, style, [], []))
-            curve.at.append(runs[0]["images"])
-            curve.seen.append(seen)
-    return list(found.values())
+def training_size_curves(
+    table: TableSpec, records: Sequence[Record], epochs: int | None = None
+) -> list[TrainingSizeCurve]:
+    """Collect the curves of a table from the records of its runs.
 
+    Args:
+        table: The table, with one row per method and number of training images.
+        records: Records of runs.
+        epochs: Number of epochs that replaced the number in the recipe of the runs, or None.
 
-def _height(accuracy: float | NDArray[np.floating]) -> Any:
-    """Where an accuracy in per cent is drawn: as high as its wrong answers are few."""
-    return -np.log(100 - np.minimum(accuracy, ALL_RIGHT))
-
-
-def _accuracy(height: float | NDArray[np.floating]) -> Any:
-    """What is drawn at a height.
-
-    >>> float(_accuracy(_height(90.0)))
-    90.0
+    Returns:
+        One curve per method with at least one run, in the order of the table.
     """
-    return 100 - np.exp(-np.asarray(height))
+    styles: dict[tuple[str, str], dict[str, Any]] = {}
+    curves: dict[str, TrainingSizeCurve] = {}
+    for row in table.rows:
+        style = styles.setdefault((row.method, row.architecture), NETWORK_STYLES[len(styles) % len(NETWORK_STYLES)])
+        style = style | (ROTATED_TRAINING_STYLE if row.recipe.get("turned") else {})
+        runs = of_row(row, records, epochs)
+        if (accuracy := over_seeds(runs, "rotated")) is not None:
+            curve = curves.setdefault(row.kind, TrainingSizeCurve(row.kind, style, [], []))
+            curve.training_images.append(runs[0]["images"])
+            curve.accuracies.append(accuracy)
+    return list(curves.values())
 
 
-def draw_by_images(axes: Axes, lines: Sequence[Curve]) -> None:
-    """Per cent against images. Both scales are logarithmic, that of the accuracy in what is wrong: half as many wrong
-    answers are the same step anywhere. The band is one standard deviation to each side. The names stand to the right,
-    in the order in which the lines end."""
-    for line in lines:
-        mean = [seen.mean for seen in line.seen]
+def draw_training_size(axes: Axes, curves: Sequence[TrainingSizeCurve]) -> None:
+    """Draw accuracy against the number of training images.
+
+    Both axes are logarithmic. The accuracy axis is logarithmic in the error rate, so halving the number of errors is
+    the same distance everywhere. The band around a line is one standard deviation. The legend is on the right and lists
+    the methods in the order in which their lines end.
+
+    Args:
+        axes: Axes to draw on.
+        curves: At least one curve.
+    """
+    for curve in curves:
+        mean = [accuracy.mean for accuracy in curve.accuracies]
         style: dict[str, Any] = {"linewidth": 1.8, "markersize": 5, "markeredgewidth": 1.3, "clip_on": False}
-        axes.plot(line.at, mean, label=line.name, zorder=3, **style, **line.style)
-        low, high = ([seen.mean + sign * seen.std for seen in line.seen] for sign in (-1, 1))
-        axes.fill_between(line.at, low, high, color=line.style["color"], alpha=0.15, linewidth=0, zorder=2)
-    counts = sorted({count for line in lines for count in line.at})
-    axes.set_yscale("function", functions=(_height, _accuracy))
-    seen = [_height(seen.mean) for line in lines for seen in line.seen]
-    below = [tick for tick in TICKS if _height(tick) <= min(seen) - MARGIN]
-    above = [tick for tick in TICKS if _height(tick) >= max(seen) + MARGIN]
-    low, high = _accuracy(min(seen) - MARGIN), _accuracy(max(seen) + MARGIN)
-    axes.set_ylim(max(below, default=low), min(above, default=high))  # a tick each, where there is one
-    axes.set(xscale="log", xlabel="training images", ylabel="rotated test images, accuracy in %")
-    axes.set_title("mean over the seeds, and one standard deviation to each side", fontsize=9, color="0.35", loc="left")
-    axes.xaxis.set_major_locator(FixedLocator(counts))
+        axes.plot(curve.training_images, mean, label=curve.name, zorder=3, **style, **curve.style)
+        low, high = ([accuracy.mean + sign * accuracy.std for accuracy in curve.accuracies] for sign in (-1, 1))
+        axes.fill_between(
+            curve.training_images, low, high, color=curve.style["color"], alpha=0.15, linewidth=0, zorder=2
+        )
+    axes.set(xscale="log", xlabel="number of training images", ylabel="accuracy on rotated test images (%)")
+    axes.set_title("mean ± one standard deviation over seeds", fontsize=9, color="0.35", loc="left")
+    _scale_accuracy_axis(axes, curves)
+    axes.xaxis.set_major_locator(FixedLocator(sorted({count for curve in curves for count in curve.training_images})))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
-    axes.yaxis.set_major_locator(FixedLocator(TICKS))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{accuracy:g}"))
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    ends = {line.name: line.seen[-1].mean for line in lines}
-    by_end = sorted(axes.get_lines(), key=lambda line: -ends[str(line.get_label())])
-    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5), "frameon": False, "handlelength": 3}
-    axes.legend(handles=by_end, labelspacing=0.7, **beside)
+    last_accuracy = {curve.name: curve.accuracies[-1].mean for curve in curves}
+    handles = sorted(axes.get_lines(), key=lambda line: -last_accuracy[str(line.get_label())])
+    position: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}
+    axes.legend(handles=handles, labelspacing=0.7, frameon=False, handlelength=3, **position)
 
 
 def save_by_images(path: Path, table: TableSpec, records: Sequence[Record], epochs: int | None = None) -> list[Path]:
-    """The curves of ``table`` as ``path`` with .png and with .svg; no file where nothing was measured."""
-    lines = curves(table, records, epochs)
-    if not lines:
+    """Save the figure of :func:`draw_training_size` for a table, as PNG and as SVG.
+
+    Args:
+        path: Path of the files without their suffix.
+        table: The table, with one row per method and number of training images.
+        records: Records of runs.
+        epochs: Number of epochs that replaced the number in the recipe of the runs, or None.
+
+    Returns:
+        The paths of the files. It is empty, and no file is written, if the table has no run.
+    """
+    curves = training_size_curves(table, records, epochs)
+    if not curves:
         return []
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(FIGURE_STYLE):
         figure = Figure(figsize=(8, 4.4), layout="constrained")
-        draw_by_images(figure.add_subplot(), lines)
-        return save_both(figure, path)
+        draw_training_size(figure.add_subplot(), curves)
+        return save_png_and_svg(figure, path)
+
+
+def _scale_accuracy_axis(axes: Axes, curves: Sequence[TrainingSizeCurve]) -> None:
+    """Make the accuracy axis logarithmic in the error rate, from a tick below all data to a tick above all data."""
+    axes.set_yscale("function", functions=(_to_height, _to_accuracy))
+    heights = [_to_height(accuracy.mean) for curve in curves for accuracy in curve.accuracies]
+    low, high = min(heights) - MIN_MARGIN, max(heights) + MIN_MARGIN
+    ticks_below = [tick for tick in ACCURACY_TICKS if _to_height(tick) <= low]
+    ticks_above = [tick for tick in ACCURACY_TICKS if _to_height(tick) >= high]
+    axes.set_ylim(max(ticks_below, default=_to_accuracy(low)), min(ticks_above, default=_to_accuracy(high)))
+    axes.yaxis.set_major_locator(FixedLocator(ACCURACY_TICKS))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda accuracy, _: f"{accuracy:g}"))
+
+
+def _to_height(accuracy: float | NDArray[np.floating]) -> Any:
+    """Convert an accuracy in per cent to a position on the axis: minus the logarithm of the error rate."""
+    return -np.log(100 - np.minimum(accuracy, MAX_DRAWN_ACCURACY))
+
+
+def _to_accuracy(height: float | NDArray[np.floating]) -> Any:
+    """Convert a position on the axis to an accuracy in per cent: the inverse of :func:`_to_height`.
+
+    >>> float(_to_accuracy(_to_height(90.0)))
+    90.0
+    """
+    return 100 - np.exp(-np.asarray(height))
