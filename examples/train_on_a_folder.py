@@ -1,7 +1,6 @@
-"""Train on a folder of images, and measure the accuracy on rotated and shifted images.
+"""Train a network on a folder of images, and print its accuracy on images as they are, rotated and shifted.
 
-Usage:
-    python examples/train_on_a_folder.py my_images/ model/
+python examples/train_on_a_folder.py my_images/ model/
 """
 
 import sys
@@ -9,25 +8,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tigranet import Architecture
-from tigranet.data import load_user_data
-from tigranet.evaluation import measure_robustness
-from tigranet.reproduction.runner import recipe_for, run
+from tigranet.workflows.train import train
 
 
-def main(folder: Path, model: Path, epochs: int | None = None) -> None:
-    """Train a small network on ``folder``, print its accuracies and save it to ``model``."""
-    data, unreadable_files = load_user_data(folder)
-    for path, reason in unreadable_files:
-        print(f"skipped {path}: {reason}")
-    architecture = Architecture.parse("paper-small")
-    recipe = recipe_for(data, architecture, **({} if epochs is None else {"epochs": epochs}))
-    net, _ = run(data, architecture, recipe, console=Console(stderr=True))
-    robustness = measure_robustness(net, data)
-    print(f"upright: {robustness.upright:.1f} %")
-    for transformation, accuracy in robustness.moved.items():
-        print(f"{transformation}: {accuracy} %")
-    net.save_pretrained(model)
+def main(images: Path, model: Path, epochs: int | None = None) -> None:
+    recipe = {} if epochs is None else {"epochs": epochs}
+    trained = train(images, model, architecture="paper-small", recipe=recipe, console=Console(stderr=True))
+    for file in trained.unreadable_files:
+        print(f"skipped: {file.path}: {file.reason}")
+    accuracy = trained.result.robustness
+    print(f"upright: {accuracy.upright:.1f} %")
+    for movement, value in accuracy.moved.items():
+        print(f"{movement}: {value} %")
 
 
 if __name__ == "__main__":

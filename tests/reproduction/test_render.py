@@ -3,7 +3,7 @@ import io
 from dataclasses import replace
 
 from tigranet.reproduction.experiment import Experiment
-from tigranet.reproduction.render import as_csv, as_markdown, of_row
+from tigranet.reproduction.render import as_csv, as_markdown, select_records
 from tigranet.reproduction.tables import TABLES
 
 EXPERIMENT = Experiment("TIGraNet", "eth80", "paper", ("95.1",))
@@ -44,16 +44,18 @@ def test_the_drop_is_upright_minus_moved():
 
 def test_runs_with_other_epochs_architectures_or_recipes_do_not_count():
     others = [run(0, 90.0, **{"epochs given": 1}), run(0, 90.0, architecture="paper-small"), run(0, 90.0, data="x")]
-    assert of_row(EXPERIMENT, [*others, run(1, 91.0)]) == [run(1, 91.0)]
-    assert of_row(EXPERIMENT, others, epochs=1) == others[:1]
+    assert select_records(EXPERIMENT, [*others, run(1, 91.0)]) == [run(1, 91.0)]
+    assert select_records(EXPERIMENT, others, epochs=1) == others[:1]
     longer = replace(EXPERIMENT, recipe={"epochs": 80})
-    assert of_row(longer, [run(1, 91.0)]) == []
-    assert of_row(longer, others, epochs=1) == others[:1]  # the given number of epochs takes precedence
+    assert select_records(longer, [run(1, 91.0)]) == []
+    assert select_records(longer, others, epochs=1) == others[:1]  # the given number of epochs takes precedence
 
 
 def test_runs_of_a_preset_that_has_changed_do_not_count():
-    assert of_row(EXPERIMENT, [run(0, 90.0, layers=EXPERIMENT.layers)]) == [run(0, 90.0, layers=EXPERIMENT.layers)]
-    assert of_row(EXPERIMENT, [run(0, 90.0, layers="SC[2,2]-S[1]")]) == []
+    assert select_records(EXPERIMENT, [run(0, 90.0, layers=EXPERIMENT.layers)]) == [
+        run(0, 90.0, layers=EXPERIMENT.layers)
+    ]
+    assert select_records(EXPERIMENT, [run(0, 90.0, layers="SC[2,2]-S[1]")]) == []
 
 
 def test_the_number_of_training_images_is_shown_if_rows_differ_in_it():
