@@ -41,7 +41,7 @@ _PARAMETERS = (
         "learning_rate",
         float,
         "Highest learning rate.",
-        "0.01, or 0.003 for large networks and those with MC",
+        "0.01, or 0.003 for large networks and those with MC layers",
     ),
     RecipeParameter(
         "schedule",
@@ -59,31 +59,31 @@ _PARAMETERS = (
         "zoom",
         float,
         "Maximum random change of the scale of each training image, as a fraction of the image size.",
-        "0, or 0.2 with MC",
+        "0, or 0.2 with MC layers",
     ),
     RecipeParameter(
         "stretch",
         float,
         "Maximum random stretch along a random axis, as a fraction of the image size.",
-        "0, or 0.15 with MC",
+        "0, or 0.15 with MC layers",
     ),
     RecipeParameter(
         "warp",
         float,
         "Strength of a random smooth deformation, as a fraction of the image size.",
-        "0, or 0.035 with MC; 0.05 up to 200 images",
+        "0, or 0.035 with MC layers; 0.05 up to 200 images",
     ),
     RecipeParameter(
         "tone",
         float,
         "Strength of a random change of brightness and contrast.",
-        "0, or 0.5 with MC up to 200 images",
+        "0, or 0.5 with MC layers up to 200 images",
     ),
     RecipeParameter(
         "smoothing",
         float,
         "Label smoothing: the fraction of each label that is spread over all classes.",
-        "0, or 0.05 with MC",
+        "0, or 0.05 with MC layers",
     ),
     RecipeParameter(
         "balanced",
@@ -106,5 +106,5 @@ _PARAMETERS = (
 )
 
 RECIPE_PARAMETERS: dict[str, RecipeParameter] = {parameter.name: parameter for parameter in _PARAMETERS}
-"""The parameters by name, in the order in which they are listed to users. "MC" in a default stands for networks with
-fully-mixed convolutions, the oriented ones."""
+"""The parameters by name, in the order in which they are listed to users. MC layers are the fully-mixed
+convolutions of the oriented networks."""

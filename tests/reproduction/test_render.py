@@ -2,12 +2,12 @@ import csv
 import io
 from dataclasses import replace
 
-from tigranet.reproduction.experiment import Row
-from tigranet.reproduction.render import as_csv, as_markdown, of_row
+from tigranet.reproduction.experiment import Experiment
+from tigranet.reproduction.render import as_csv, as_markdown, select_records
 from tigranet.reproduction.tables import TABLES
 
-ROW = Row("TIGraNet", "eth80", "paper", ("95.1",))
-TABLE = replace(TABLES["table4"], rows=(ROW, Row("HarmNet", "eth80", "paper", ("94.0",))))
+EXPERIMENT = Experiment("TIGraNet", "eth80", "paper", ("95.1",))
+TABLE = replace(TABLES["table4"], rows=(EXPERIMENT, Experiment("HarmNet", "eth80", "paper", ("94.0",))))
 
 
 def run(seed, test, **more):
@@ -29,43 +29,45 @@ def test_the_mean_and_deviation_are_over_seeds():
     assert "| eth80 | HarmNet | not measured | 94.0 | not measured | not measured | - | 0 |" in text
 
 
-def test_every_line_of_the_table_has_as_many_cells():
+def test_every_line_of_the_table_has_the_same_number_of_cells():
     for table in TABLES.values():
         lines = [line for line in as_markdown(table, []).splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1
         assert len(lines) == 2 + len(table.rows)
 
 
-def test_the_drop_is_what_is_lost():
-    table = replace(TABLE, columns=("moved",), also=("drop",), rows=(ROW,))
+def test_the_drop_is_upright_minus_moved():
+    table = replace(TABLE, columns=("moved",), extra_columns=("drop",), rows=(EXPERIMENT,))
     assert "| 88.0 | 95.1 | 2.0 | 7 | 1 |" in as_markdown(table, [run(0, 90.0, how="rotated")])
-    assert "| - | 95.1 | - | 7 | 1 |" in as_markdown(table, [run(0, 90.0)])  # test images that are not moved
+    assert "| - | 95.1 | - | 7 | 1 |" in as_markdown(table, [run(0, 90.0)])  # these test images are not moved
 
 
-def test_runs_of_other_epochs_architectures_and_recipes_are_not_of_the_row():
+def test_runs_with_other_epochs_architectures_or_recipes_do_not_count():
     others = [run(0, 90.0, **{"epochs given": 1}), run(0, 90.0, architecture="paper-small"), run(0, 90.0, data="x")]
-    assert of_row(ROW, [*others, run(1, 91.0)]) == [run(1, 91.0)]
-    assert of_row(ROW, others, epochs=1) == others[:1]
-    longer = replace(ROW, recipe={"epochs": 80})
-    assert of_row(longer, [run(1, 91.0)]) == []
-    assert of_row(longer, others, epochs=1) == others[:1]  # the epochs that were given win
+    assert select_records(EXPERIMENT, [*others, run(1, 91.0)]) == [run(1, 91.0)]
+    assert select_records(EXPERIMENT, others, epochs=1) == others[:1]
+    longer = replace(EXPERIMENT, recipe={"epochs": 80})
+    assert select_records(longer, [run(1, 91.0)]) == []
+    assert select_records(longer, others, epochs=1) == others[:1]  # the given number of epochs takes precedence
 
 
-def test_runs_of_a_preset_that_was_changed_are_not_of_the_row():
-    assert of_row(ROW, [run(0, 90.0, layers=ROW.layers)]) == [run(0, 90.0, layers=ROW.layers)]
-    assert of_row(ROW, [run(0, 90.0, layers="SC[2,2]-S[1]")]) == []
+def test_runs_of_a_preset_that_has_changed_do_not_count():
+    assert select_records(EXPERIMENT, [run(0, 90.0, layers=EXPERIMENT.layers)]) == [
+        run(0, 90.0, layers=EXPERIMENT.layers)
+    ]
+    assert select_records(EXPERIMENT, [run(0, 90.0, layers="SC[2,2]-S[1]")]) == []
 
 
-def test_the_number_of_training_images_is_printed_where_rows_differ_in_it():
-    row = replace(ROW, images=2_000)
+def test_the_number_of_training_images_is_shown_if_rows_differ_in_it():
+    row = replace(EXPERIMENT, images=2_000)
     text = as_markdown(replace(TABLE, rows=(row, replace(row, images=50))), [run(0, 90.0, row=row.name, images=1_500)])
     assert "| data | training images | method | upright test |" in text
-    assert "| eth80 | 1,500 | TIGraNet | 90.0 | 95.1 |" in text  # as many as there were
+    assert "| eth80 | 1,500 | TIGraNet | 90.0 | 95.1 |" in text  # the number that there actually were
     assert "| eth80 | 50 | TIGraNet | not measured | 95.1 |" in text
     assert "training images" not in as_markdown(TABLE, [])
 
 
-def test_the_csv_has_a_row_a_run_and_how_it_was_made():
+def test_the_csv_has_one_row_per_run_with_its_recipe_and_command():
     robustness = {"rotated": {"mean": 80.0}, "shifted by up to 6 pixels": {"mean": 70.0}}
     runs = [run(0, 90.0), run(2, 92.0, robustness=robustness, command="tigranet reproduce table4")]
     rows = list(csv.DictReader(io.StringIO(as_csv("table4", TABLE, runs))))

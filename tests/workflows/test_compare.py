@@ -2,6 +2,7 @@ import csv
 import sys
 
 import pytest
+import torch
 
 from tigranet import TIGraNet
 from tigranet.workflows.compare import compare
@@ -44,3 +45,11 @@ def test_folders_with_the_same_name_are_told_apart(small, tmp_path):
 def test_at_least_one_network_is_needed(small):
     with pytest.raises(ValueError, match="at least one network"):
         compare(small, [])
+
+
+def test_a_gpu_that_cannot_train_is_refused_before_anything_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    model = tmp_path / "none"
+    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES=1"):
+        compare(folder, [model], tmp_path / "r", baselines=True, device="cuda:1")

@@ -1,6 +1,7 @@
 import sys
 
 import pytest
+import torch
 
 from tigranet.workflows.figures import figures
 
@@ -28,3 +29,11 @@ def test_matplotlib_is_needed(folder, model, tmp_path, monkeypatch):
 def test_other_data_are_refused(small, model, tmp_path):
     with pytest.raises(ValueError, match=r"2 classes.*small"):
         figures(model, small, tmp_path / "out")
+
+
+def test_a_gpu_that_cannot_train_is_refused_before_anything_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    model = tmp_path / "none"
+    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES=1"):
+        figures(model, folder, tmp_path / "r", device="cuda:1")

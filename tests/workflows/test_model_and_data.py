@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from images import save
+from images import fill, save
 from tigranet.data.leakage import content_hash
 from tigranet.workflows.model_and_data import load_model_and_data
 from tigranet.workflows.train import train
@@ -19,7 +19,8 @@ def test_the_data_are_split_as_for_the_training(folder, tmp_path):
     assert load_model_and_data(tmp_path / "m", folder, seed=8).seed == 8
 
 
-def test_training_images_are_left_out_when_files_were_added(folder, tmp_path):
+def test_training_images_are_left_out_when_files_were_added(tmp_path):
+    folder = fill(tmp_path / "many", {"a": 60, "b": 60})
     trained = train(folder, tmp_path / "m", **SMALL)
     save(folder / "a" / "another.png", (255 * trained.data.test.images[0, 0]).byte().numpy() ^ 1)
     console = Console(file=io.StringIO(), width=300)

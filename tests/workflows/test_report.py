@@ -2,6 +2,7 @@ import json
 import sys
 
 import pytest
+import torch
 
 from tigranet.workflows.report import report
 from tigranet.workflows.train import train
@@ -36,3 +37,11 @@ def test_other_data_are_refused_before_the_cnn_is_trained(small, model, tmp_path
     monkeypatch.setattr("tigranet.workflows.report.train_plain_cnn", lambda *_, **__: pytest.fail("trained"))
     with pytest.raises(ValueError, match=r"2 classes.*small"):
         report(model, small, tmp_path / "r")
+
+
+def test_a_gpu_that_cannot_train_is_refused_before_anything_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    model = tmp_path / "none"
+    with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES=1"):
+        report(model, folder, tmp_path / "r", device="cuda:1")

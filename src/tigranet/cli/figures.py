@@ -22,7 +22,7 @@ def figures(
     from tigranet.workflows.figures import figures as draw_figures
 
     console = progress_console()
-    drawn = draw_figures(
+    result = draw_figures(
         model,
         data,
         output,
@@ -33,6 +33,6 @@ def figures(
         device=global_options().device,
         console=console,
     )
-    print_unreadable_files(drawn.unreadable_files, console)
-    for path in drawn.files:
+    print_unreadable_files(result.unreadable_files, console)
+    for path in result.files:
         print(path)

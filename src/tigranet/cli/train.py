@@ -59,7 +59,12 @@ def train(
         int | None,
         _user_data("Side length in pixels.", min=2, max=2048, show_default="that of the images, at most 64"),
     ] = None,
-    color: Annotated[bool, typer.Option("--color", help="Keep all channels.", rich_help_panel=USER_DATA_PANEL)] = False,
+    color: Annotated[
+        bool,
+        typer.Option(
+            "--color", help="Keep all channels instead of converting to grey.", rich_help_panel=USER_DATA_PANEL
+        ),
+    ] = False,
     group: Annotated[
         str | None,
         _user_data(

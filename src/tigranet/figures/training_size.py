@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.figures.figure_output import FIGURE_STYLE, save_png_and_svg
-from tigranet.reproduction.experiment import TableSpec
-from tigranet.reproduction.render import of_row, over_seeds
-from tigranet.reproduction.results_file import Record
 
 NETWORK_STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "marker": "o"},
@@ -45,32 +42,6 @@ class TrainingSizeCurve(NamedTuple):
     training_images: list[int]
     accuracies: list[Accuracy]
     """Mean and standard deviation over seeds, for each number of training images."""
-
-
-def training_size_curves(
-    table: TableSpec, records: Sequence[Record], epochs: int | None = None
-) -> list[TrainingSizeCurve]:
-    """Collect the curves of a table from the records of its runs.
-
-    Args:
-        table: The table, with one row per method and number of training images.
-        records: Records of runs.
-        epochs: Number of epochs that replaced the number in the recipe of the runs, or None.
-
-    Returns:
-        One curve per method with at least one run, in the order of the table.
-    """
-    styles: dict[tuple[str, str], dict[str, Any]] = {}
-    curves: dict[str, TrainingSizeCurve] = {}
-    for row in table.rows:
-        style = styles.setdefault((row.method, row.architecture), NETWORK_STYLES[len(styles) % len(NETWORK_STYLES)])
-        style = style | (ROTATED_TRAINING_STYLE if row.recipe.get("turned") else {})
-        runs = of_row(row, records, epochs)
-        if (accuracy := over_seeds(runs, "rotated")) is not None:
-            curve = curves.setdefault(row.kind, TrainingSizeCurve(row.kind, style, [], []))
-            curve.training_images.append(runs[0]["images"])
-            curve.accuracies.append(accuracy)
-    return list(curves.values())
 
 
 def draw_training_size(axes: Axes, curves: Sequence[TrainingSizeCurve]) -> None:
@@ -107,19 +78,16 @@ def draw_training_size(axes: Axes, curves: Sequence[TrainingSizeCurve]) -> None:
     axes.legend(handles=handles, labelspacing=0.7, frameon=False, handlelength=3, **position)
 
 
-def save_by_images(path: Path, table: TableSpec, records: Sequence[Record], epochs: int | None = None) -> list[Path]:
-    """Save the figure of :func:`draw_training_size` for a table, as PNG and as SVG.
+def save_training_size(path: Path, curves: Sequence[TrainingSizeCurve]) -> list[Path]:
+    """Save the figure of :func:`draw_training_size`, as PNG and as SVG.
 
     Args:
         path: Path of the files without their suffix.
-        table: The table, with one row per method and number of training images.
-        records: Records of runs.
-        epochs: Number of epochs that replaced the number in the recipe of the runs, or None.
+        curves: The curves.
 
     Returns:
-        The paths of the files. It is empty, and no file is written, if the table has no run.
+        The paths of the files. It is empty, and no file is written, if there are no curves.
     """
-    curves = training_size_curves(table, records, epochs)
     if not curves:
         return []
     with matplotlib.rc_context(FIGURE_STYLE):

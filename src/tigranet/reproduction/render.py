@@ -55,7 +55,7 @@ def column_value(record: Record, column: Column) -> float | None:
     return record[column]
 
 
-def of_row(experiment: Experiment, records: Sequence[Record], epochs: int | None = None) -> list[Record]:
+def select_records(experiment: Experiment, records: Sequence[Record], epochs: int | None = None) -> list[Record]:
     """Select the records of an experiment as it is defined now.
 
     Args:
@@ -78,7 +78,7 @@ def of_row(experiment: Experiment, records: Sequence[Record], epochs: int | None
     ]
 
 
-def over_seeds(runs: Sequence[Record], column: Column) -> Accuracy | None:
+def mean_over_seeds(runs: Sequence[Record], column: Column) -> Accuracy | None:
     """Return the mean and the standard deviation of a column over the seeds of an experiment.
 
     Args:
@@ -110,7 +110,7 @@ def as_markdown(table: TableSpec, records: Sequence[Record], epochs: int | None 
     titles += [*(COLUMN_TITLES[column] for column in table.extra_columns), "parameters", "seeds"]
     lines = [f"# {table.title}", "", f"| {' | '.join(titles)} |", "| --- " * len(titles) + "|"]
     for experiment in table.rows:
-        cells = _cells(table, experiment, of_row(experiment, records, epochs))
+        cells = _cells(table, experiment, select_records(experiment, records, epochs))
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "Mean and standard deviation over the seeds."]
     if "moved" in (*table.columns, *table.extra_columns):
@@ -130,7 +130,7 @@ def _cells(table: TableSpec, experiment: Experiment, runs: Sequence[Record]) -> 
     cells.append(experiment.kind)
     for number, column in enumerate((*table.columns, *table.extra_columns)):
         is_moved = column not in MOVED_COLUMNS or all(run["how"] != NOT_MOVED for run in runs)
-        cells.append(str(over_seeds(runs, column) or ("not measured" if is_moved else "-")))
+        cells.append(str(mean_over_seeds(runs, column) or ("not measured" if is_moved else "-")))
         if number < len(table.columns):
             cells.append(experiment.reported[number] if number < len(experiment.reported) else "-")
     parameters = f"{runs[0]['parameters']:,}" if runs else "-"
@@ -150,7 +150,7 @@ def as_csv(name: str, table: TableSpec, records: Sequence[Record], epochs: int |
         The text; empty if there are no runs.
     """
     file = io.StringIO()
-    rows = [_flat(name, run) for experiment in table.rows for run in of_row(experiment, records, epochs)]
+    rows = [_flat(name, run) for experiment in table.rows for run in select_records(experiment, records, epochs)]
     if rows:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tigranet.atomic_files import atomic_write
 from tigranet.reproduction.experiment import Experiment, TableSpec
-from tigranet.reproduction.render import QUICK_DATA, as_csv, as_markdown, of_row
+from tigranet.reproduction.render import QUICK_DATA, as_csv, as_markdown, select_records
 from tigranet.reproduction.results_file import append_record, read_records
 from tigranet.reproduction.run_experiment import run_experiment
 from tigranet.reproduction.tables import TABLES
@@ -114,7 +114,7 @@ def reproduce(
     for seed in seeds if measure else ():
         for experiment in experiments:
             data_name = QUICK_DATA.get(experiment.data, experiment.data) if quick else experiment.data
-            runs = of_row(experiment, read_records(path), epochs)  # other processes may have appended since
+            runs = select_records(experiment, read_records(path), epochs)  # other processes may have appended since
             if any((run["data"], run["seed"]) == (data_name, seed) for run in runs):
                 continue
             title = f"{data_name}, seed {seed}: {experiment.name}"
@@ -176,9 +176,10 @@ def _write_table(
                 file.write(content)
     pictures: list[Path] = []
     if table.varies_training_size and has_matplotlib():
-        from tigranet.figures.training_size import save_by_images
+        from tigranet.figures.training_size import save_training_size
+        from tigranet.reproduction.training_size import training_size_curves
 
-        pictures = save_by_images(path.with_suffix(""), table, records, epochs)
+        pictures = save_training_size(path.with_suffix(""), training_size_curves(table, records, epochs))
     elif table.varies_training_size and console:
         console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
     return ReproducedTable(markdown, path, diverged, tuple(pictures))

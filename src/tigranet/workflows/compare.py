@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
-from tigranet.devices import select_device
+from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.curves import Invariance, invariance
 from tigranet.evaluation.row_writer import rows_to
 from tigranet.workflows.baselines import train_paper_baselines
@@ -82,6 +82,8 @@ def compare(
         require_matplotlib()
         check_output_folder(Path(output), "picture")
     selected = select_device(device)
+    if baselines:
+        select_accelerator(device)  # refuses, before any work, a device that cannot train
     loaded, seed = _load(data, models[0], seed, data_dir, console)
     data_set = loaded.data
     names = _short_names(models)

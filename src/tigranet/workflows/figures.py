@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.devices import select_accelerator
 from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.model_and_data import load_model_and_data
@@ -63,6 +64,7 @@ def figures(
 
     folder = Path(output)
     check_output_folder(folder, "gallery")
+    select_accelerator(device)  # refuses, before any work, a device that cannot train
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     check_compatible(loaded.network, loaded.data)
     others = None

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
-from tigranet.devices import select_device
+from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.report import CURVE_IMAGES, Report, report_on
 from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_plain_cnn
@@ -70,10 +70,12 @@ def report(
         require_matplotlib()
         check_output_folder(Path(output), "report")
     selected = select_device(device)
+    if cnn:
+        select_accelerator(device)  # refuses, before any work, a device that cannot train
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     network, data_set = loaded.network, loaded.data
     check_compatible(network, data_set)
-    made = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
+    origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
     trained_cnn = None
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
@@ -81,7 +83,7 @@ def report(
         if console:
             console.print(f"training a plain CNN to compare with: {recipe}")
         trained_cnn = train_plain_cnn(network, data_set, recipe, console, device=device)
-        made["recipe"] = str(recipe)
+        origin["recipe"] = str(recipe)
     measured = report_on(
         network.to(selected),
         data_set,
@@ -89,7 +91,7 @@ def report(
         seed=loaded.seed,
         curve_images=curve_images,
         how_split=loaded.run.describe_split(data),
-        made=made,
+        made=origin,
         console=console,
     )
     page = None

@@ -13,8 +13,8 @@ from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
+from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
 from tigranet.training import Hardware, is_first_process
-from tigranet.training.checkpoints import LAST
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.load_data import load_data
@@ -24,8 +24,6 @@ from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
-CHECKPOINT_FOLDER = "checkpoints"
-"""Folder of the checkpoints, inside the output folder."""
 PICTURE_FILE = "rotated.png"
 """Name of the picture in the output folder: rotated test images with the answers of the network."""
 
@@ -125,7 +123,7 @@ def train(
     network = _new_network(layers, data_set, boundary, seed)
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     if folder is not None:
-        fit_options["folder"] = folder / CHECKPOINT_FOLDER
+        fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
     seconds = train_module(network, data_set, training_recipe, console, **fit_options)
@@ -171,7 +169,7 @@ def can_resume(output: str | Path) -> bool:
     Returns:
         Whether :func:`train` with ``resume=True`` would continue.
     """
-    return Path(output, CHECKPOINT_FOLDER, LAST).exists()
+    return Path(output, CHECKPOINTS, LAST_CHECKPOINT).exists()
 
 
 def _new_network(architecture: Architecture, data: DataSet, boundary: Boundary, seed: int) -> TIGraNet:

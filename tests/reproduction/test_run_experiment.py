@@ -1,0 +1,48 @@
+from dataclasses import replace
+from unittest.mock import Mock
+
+import torch
+
+from tigranet.reproduction import run_experiment as module
+from tigranet.reproduction.run_experiment import build_network, load_cached, run_experiment
+from tigranet.reproduction.tables import TABLES
+
+
+def test_networks_are_built_for_the_images(small):
+    data = load_cached("mnist-012", 0, None)
+    for table in TABLES.values():
+        different = {row.kind + row.layers: row for row in table.rows}  # once, whatever the number of images
+        for row in different.values():
+            net = build_network(row, data)
+            if row.method != "DeepScat":  # it gives no answer before it is fitted
+                assert net.eval()(torch.rand(2, 1, 28, 28)).shape == (2, 3)
+
+
+def test_a_part_is_left_out(small):
+    data = load_cached("mnist-012", 0, None)
+    (row,) = (row for row in TABLES["ablation"].rows if row.without and row.data == "mnist-012")
+    net = build_network(row, data)
+    assert isinstance(net.standardise, torch.nn.Identity)
+    images = torch.rand(2, 1, 28, 28)
+    assert torch.equal(net(images), net.classifier(net.features(images)))
+
+
+def test_it_is_trained_on_as_few_images_as_it_says(small, monkeypatch):
+    monkeypatch.setattr(module, "MAX_VALIDATION_IMAGES", 7)
+    spy = Mock(wraps=module.train_and_measure)
+    monkeypatch.setattr(module, "train_and_measure", spy)
+    rows = [replace(row, images=count) for row, count in zip(TABLES["few"].rows[2:4], (9, 50), strict=True)]
+    records = [run_experiment(row, "mnist-rot", seed=0, epochs=1) for row in rows]
+    data_sets = [call.args[2] for call in spy.call_args_list]
+    assert [len(data.train.labels) for data in data_sets] == [9, 20]  # the second asks for more than there are
+    assert torch.bincount(data_sets[0].train.labels).tolist() == [3, 3, 3]
+    assert [len(data.validation.labels) for data in data_sets] == [7, 7]
+    assert [len(data.test.labels) for data in data_sets] == [20, 20]
+    assert [record["images"] for record in records] == [9, 20]
+    assert [record["epochs given"] for record in records] == [1, 1]
+
+
+def test_a_data_set_is_loaded_once_for_consecutive_experiments(small):
+    for _ in range(2):
+        load_cached("mnist-012", 0, None)
+    assert small == [("mnist-012", 0)]
