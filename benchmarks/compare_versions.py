@@ -55,14 +55,17 @@ class Version:
     def close(self) -> None:
         """End the process."""
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(timeout=60)
+        self.process.stdout.close()
 
     def _answer(self) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the worker ended with exit code {self.process.wait()}: see its messages above")
+            self.close()
+            raise RuntimeError(f"the worker ended with exit code {self.process.returncode}: see its messages above")
         return json.loads(line)
 
 

@@ -1,11 +1,12 @@
 """The benchmarks compare implementations of the same function, and save their results."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from benchmarks import languages, peers, timing
+from benchmarks import compare_versions, languages, peers, timing
 
 from tigranet import GridLaplacian, Statistics
 
@@ -106,3 +107,17 @@ def test_a_row_is_saved_before_the_next_one_is_measured(tmp_path):
     assert len(timing.write("some", rows(), tmp_path)) == 2
     with (tmp_path / "some-cpu.csv").open() as file:
         assert [row["eager_times_fused"] for row in csv.DictReader(file)] == ["", "4"]
+
+
+def test_a_checkout_is_compared_with_itself(capsys):
+    """The worker processes answer for both checkouts, and the ratio belongs to the two medians."""
+    checkout = Path(__file__).parent.parent
+    (row,) = compare_versions.compare(checkout, "cpu", rounds=1, only="pooling 26")
+    assert row["ratio"] == row["this_ms"] / row["other_ms"]
+    assert 0.05 < row["ratio"] < 20  # both time the same work
+    assert "pooling 26" in capsys.readouterr().out
+
+
+def test_a_worker_that_cannot_start_is_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        compare_versions.Version(tmp_path, "no-such-device")

@@ -1,0 +1,36 @@
+"""The progress bar of a training."""
+
+import io
+
+import pytest
+import torch
+from rich.console import Console
+from torch import nn
+
+from tigranet.data import LabelledImages
+from tigranet.training import Recipe, fit
+
+
+@pytest.fixture
+def images():
+    return LabelledImages(torch.rand(8, 1, 4, 4), torch.arange(8) % 2)
+
+
+def shown(train, validation, epochs=3) -> str:
+    """Return what a training of ``epochs`` shows on a terminal."""
+    terminal = io.StringIO()
+    module = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
+    console = Console(file=terminal, force_terminal=True, width=200)
+    fit(module, train, validation, Recipe(epochs=epochs, batch_size=4), console)
+    return terminal.getvalue()
+
+
+def test_it_ends_at_the_last_epoch_with_loss_and_validation_accuracy(images):
+    text = shown(images, images)
+    assert "epoch 3/3" in text
+    assert " %" in text.split("validation")[-1]
+    assert "loss 0." in text or "loss 1." in text
+
+
+def test_without_validation_images_it_shows_none(images):
+    assert "validation - " in shown(images, None)
