@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -14,63 +15,73 @@ import torch.nn.functional as F
 from tigranet import DynamicPool, GridLaplacian, SpectralConv, Statistics, TIGraNet
 
 DEVICE = torch.device(sys.argv[1])
+Work = Callable[[], None]
 MINIMUM_SECONDS = 0.02
 """A timing repeats short work until it has taken about this long."""
 
 
-def works() -> dict[str, Callable[[], object]]:
-    """Return all pieces of work by name."""
-    torch.manual_seed(0)
-    named: dict[str, Callable[[], object]] = {}
+def builders() -> dict[str, Callable[[], Work]]:
+    """Return all pieces of work by name, each as a function that builds it."""
+    named: dict[str, Callable[[], Work]] = {}
     for size in (26, 50, 128):
-        _add_layers(named, size, batch=(500 if DEVICE.type == "cuda" else 20) * 26**2 // size**2 or 1)
+        batch = max(1, (500 if DEVICE.type == "cuda" else 20) * 26**2 // size**2)
+        for layer in ("statistics", "statistics with backward", "convolution with backward", "pooling"):
+            named[f"{layer}, {size}x{size}"] = partial(layer_work, layer, size, batch)
     for preset, size, batch in (
         ("paper-small", 28, 50), ("paper", 26, 100), ("oriented-small", 28, 50), ("oriented", 28, 100),
         ("oriented-large", 28, 50), ("oriented-small", 64, 16),
     ):  # fmt: skip
-        _add_network(named, preset, size, batch)
+        for count in (1, batch):
+            named[f"{preset}, {size}x{size}, inference of {count}"] = partial(inference_work, preset, size, count)
+        named[f"{preset}, {size}x{size}, training step of {batch}"] = partial(training_work, preset, size, batch)
     return named
 
 
-def _add_layers(named: dict[str, Callable[[], object]], size: int, batch: int) -> None:
+def layer_work(layer: str, size: int, batch: int) -> Work:
+    """Build a call of one layer, with 10 maps for a convolution and 20 for the others."""
     grid = GridLaplacian(size, size)
-    y, z = torch.rand(batch, 10, size**2, device=DEVICE), torch.rand(batch, 20, size**2, device=DEVICE)
-    conv, pool, statistics = SpectralConv(10, 20, 4).to(DEVICE), DynamicPool(300), Statistics(12)
-    z_learned = z.clone().requires_grad_()
+    backward = layer.endswith("with backward")
+    if layer.startswith("convolution"):
+        module, maps = SpectralConv(10, 20, 4).to(DEVICE), 10
+    else:
+        module, maps = DynamicPool(300) if layer == "pooling" else Statistics(12), 20
+    signals = torch.rand(batch, maps, size**2, device=DEVICE, requires_grad=backward)
 
-    def statistics_step() -> None:
-        statistics(z_learned, grid).sum().backward()
+    def work() -> None:
+        result = module(signals) if layer == "pooling" else module(signals, grid)
+        if backward:
+            result.sum().backward()
 
-    def convolution_step() -> None:
-        conv(y, grid).sum().backward()
-
-    named[f"statistics {size}"] = lambda: statistics(z, grid)
-    named[f"statistics {size}, with backward"] = statistics_step
-    named[f"convolution {size}, with backward"] = convolution_step
-    named[f"pooling {size}"] = lambda: pool(z)
+    return work
 
 
-def _add_network(named: dict[str, Callable[[], object]], preset: str, size: int, batch: int) -> None:
-    evaluated = TIGraNet(preset, num_classes=9).to(DEVICE).eval()
-    trained = TIGraNet(preset, num_classes=9).to(DEVICE).train()
-    images, labels = torch.rand(batch, 1, size, size, device=DEVICE), torch.arange(batch, device=DEVICE) % 9
-    optimizer = torch.optim.Adam(trained.parameters())
+def inference_work(preset: str, size: int, count: int) -> Work:
+    """Build the inference of some images."""
+    net = TIGraNet(preset, num_classes=9).to(DEVICE).eval()
+    images = torch.rand(count, 1, size, size, device=DEVICE)
 
-    def predict(count: int) -> None:
+    def work() -> None:
         with torch.inference_mode():
-            evaluated(images[:count])
+            net(images)
 
-    def step() -> None:
+    return work
+
+
+def training_work(preset: str, size: int, batch: int) -> Work:
+    """Build a training step."""
+    net = TIGraNet(preset, num_classes=9).to(DEVICE).train()
+    images, labels = torch.rand(batch, 1, size, size, device=DEVICE), torch.arange(batch, device=DEVICE) % 9
+    optimizer = torch.optim.Adam(net.parameters())
+
+    def work() -> None:
         optimizer.zero_grad()
-        F.cross_entropy(trained(images), labels).backward()
+        F.cross_entropy(net(images), labels).backward()
         optimizer.step()
 
-    named[f"{preset} {size}, one image"] = lambda: predict(1)
-    named[f"{preset} {size}, {batch} images"] = lambda: predict(batch)
-    named[f"{preset} {size}, training step of {batch}"] = step
+    return work
 
 
-def seconds(work: Callable[[], object], repeats: int) -> float:
+def seconds(work: Work, repeats: int) -> float:
     """Return the seconds of ``repeats`` calls, with all that they start on a GPU."""
     if DEVICE.type == "cuda":
         torch.cuda.synchronize()
@@ -84,15 +95,18 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
 
 def main() -> None:
     """Answer the names of all work, then a time in milliseconds for each name that is read."""
-    named = works()
-    repeats: dict[str, int] = {}
+    named = builders()
+    works: dict[str, tuple[Work, int]] = {}
     print(json.dumps(list(named)), flush=True)
     for line in sys.stdin:
         name = line.rstrip("\n")
-        if name not in repeats:
-            seconds(named[name], 2)  # compiles
-            repeats[name] = max(1, int(MINIMUM_SECONDS / seconds(named[name], 1)))
-        print(json.dumps(1e3 * seconds(named[name], repeats[name]) / repeats[name]), flush=True)
+        if name not in works:
+            torch.manual_seed(0)
+            work = named[name]()
+            seconds(work, 2)  # compiles
+            works = {name: (work, max(1, int(MINIMUM_SECONDS / seconds(work, 1))))}  # the one before it is freed
+        work, repeats = works[name]
+        print(json.dumps(1e3 * seconds(work, repeats) / repeats), flush=True)
 
 
 if __name__ == "__main__":
