@@ -1,8 +1,9 @@
-"""CUDA kernels run on the CPU, thread by thread, where there is a C++ compiler: slow, but it needs no GPU."""
+"""Run CUDA kernels on the CPU, thread by thread, where there is a C++ compiler: slow, but no GPU is needed."""
 
 import ctypes
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,20 +11,23 @@ from typing import Any
 import pytest
 import torch
 
-from tigranet.ops import nvrtc
+from tigranet.ops.cuda import limits as cuda_limits
+from tigranet.ops.cuda import nvrtc
+from tigranet.ops.cuda.limits import DeviceLimits
 
 HEADER = Path(__file__).with_suffix(".hpp")
+H200 = DeviceLimits(227 * 1024, 1024, 64 * 1024)
 needs_a_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler on this machine")
 
 
-class Emulated:
-    """A kernel, to be launched."""
+class EmulatedKernel:
+    """A kernel that was compiled for the CPU."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self.library = library
+    def __init__(self, library: ctypes.CDLL, dynamic_shared_memory: int) -> None:
+        self.library, self.dynamic_shared_memory = library, dynamic_shared_memory
 
-    def __call__(self, blocks: Any, block: Any, args: list[Any], shared: int) -> None:
-        held = [
+    def __call__(self, blocks: Any, block: Any, args: list[Any]) -> None:
+        values = [
             ctypes.c_void_p(arg.data_ptr())
             if isinstance(arg, torch.Tensor)
             else ctypes.c_double(arg)
@@ -31,28 +35,35 @@ class Emulated:
             else ctypes.c_int(arg)
             for arg in args
         ]
-        pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(value) for value in held))
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         three = ctypes.c_int * 3
-        self.library.launch(pointers, three(*blocks), three(*block), shared)
+        self.library.launch(pointers, three(*blocks), three(*block), self.dynamic_shared_memory)
 
 
-def emulate(monkeypatch: Any, folder: Path) -> None:
-    """From here on the operators for CUDA run on CPU tensors, emulated."""
+@cache
+def compiled_library(name: str, source: str, macros: Any) -> ctypes.CDLL:
+    text = source.replace("extern __shared__ char memory[];", "")
+    flags = ["-std=c++17", "-O1", "-mfma", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
+    definitions = [f"-D{macro}={value}" for macro, value in macros]
+    with tempfile.TemporaryDirectory() as folder:
+        program, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
+        program.write_text(f'#include "{HEADER}"\n{text}\nEMULATED({name})\n')
+        subprocess.run(["g++", *flags, *definitions, str(program), "-o", str(library)], check=True)
+        return ctypes.CDLL(str(library))
 
-    @cache
-    def kernel(name: str, source: str, macros: Any, shared: int, exact: bool, device: Any) -> Emulated:
-        path = folder / f"{name}-{abs(hash((source, macros, exact)))}"
-        text = (nvrtc.COMMON + source).replace("extern __shared__ char memory[];", "")
-        path.with_suffix(".cpp").write_text(f'#include "{HEADER}"\n{text}\nEMULATED({name})\n')
-        flags = ["-std=c++17", "-O1", "-mfma", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
-        defined = [f"-D{macro}={value}" for macro, value in macros]
-        files = [str(path.with_suffix(".cpp")), "-o", str(path.with_suffix(".so"))]
-        subprocess.run(["g++", *flags, *defined, *files], check=True)
-        return Emulated(ctypes.CDLL(str(path.with_suffix(".so"))))
 
-    def launch(kernel: Any, blocks: Any, block: Any, args: list[Any], device: Any, shared: int = 0) -> None:
+def emulate(monkeypatch: pytest.MonkeyPatch, limits: DeviceLimits = H200) -> None:
+    """Let the launch functions of ``tigranet.ops.cuda`` run on CPU tensors, on a device with these limits."""
+
+    def kernel(name: str, source: str, macros: Any, shared: int, exact: bool, device: Any) -> EmulatedKernel:
+        return EmulatedKernel(compiled_library(name, source, macros), shared)
+
+    def launch(kernel: Any, blocks: Any, block: Any, args: list[Any], device: Any) -> None:
+        assert block[0] * block[1] * block[2] <= limits.threads_per_block
+        assert kernel.dynamic_shared_memory <= limits.shared_memory_per_block
         if all(blocks):
-            kernel(blocks, block, args, shared)
+            kernel(blocks, block, args)
 
     monkeypatch.setattr(nvrtc, "kernel", kernel)
     monkeypatch.setattr(nvrtc, "launch", launch)
+    monkeypatch.setattr(cuda_limits, "device_limits", lambda device: limits)

@@ -1,0 +1,50 @@
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from tigranet.ops.cuda.sources import read_source
+
+NAMES = sorted(
+    path.name.removesuffix(".cu")
+    for path in resources.files("tigranet.ops.cuda").iterdir()
+    if path.name.endswith(".cu")
+)
+KERNELS = ["chebyshev", "convolution", "oriented_products", "pooling", "standardise", "statistics", "streamed"]
+
+
+def test_there_is_one_source_per_operation_and_two_that_they_share():
+    assert sorted([*KERNELS, "common", "strips"]) == NAMES
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_included_files_are_part_of_the_text(name):
+    text = read_source(name)
+    assert "#include" not in text
+    assert text.count("T warp_sum(T x)") == 1
+    assert text.count("__global__") >= 1
+    assert ("struct Window" in text) == (name in ("chebyshev", "oriented_products"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_fit_the_page(name):
+    assert max(map(len, read_source(name).splitlines())) <= 120
+
+
+def test_the_wheel_contains_the_sources(tmp_path):
+    root = Path(__file__).parents[3]
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(root / name, source)
+    shutil.copytree(root / "src/tigranet/ops/cuda", source / "src/tigranet/ops/cuda")
+    shutil.copy(root / "src/tigranet/__init__.py", source / "src/tigranet")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert {f"tigranet/ops/cuda/{name}.cu" for name in NAMES} <= set(archive.namelist())
