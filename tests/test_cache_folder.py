@@ -9,7 +9,7 @@ import pooch
 import pytest
 
 from tigranet import cache_folder as module
-from tigranet.cache_folder import cache_folder, user_cache_folder
+from tigranet.cache_folder import cache_folder
 
 needs_unix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have numbers on Unix only")
 
@@ -35,12 +35,6 @@ def private_folder(tmp_path):
 def test_the_environment_variable_decides(monkeypatch):
     monkeypatch.setenv("TIGRANET_CACHE", "/somewhere/else")
     assert cache_folder() == Path("/somewhere/else")
-
-
-def test_the_users_own_folder_does_not_depend_on_the_environment_variable(monkeypatch):
-    expected = cache_folder()
-    monkeypatch.setenv("TIGRANET_CACHE", "/somewhere/else")
-    assert user_cache_folder() == expected
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folders of Linux")

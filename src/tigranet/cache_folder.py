@@ -8,30 +8,26 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Return the folder for decoded images and compiled kernels. It need not exist yet.
+    """Return the cache folder of the current user. It need not exist yet.
 
-    Returns:
-        The folder in the environment variable ``TIGRANET_CACHE`` if it is set, else :func:`user_cache_folder`.
-    """
-    override = os.environ.get("TIGRANET_CACHE")
-    return Path(override) if override else user_cache_folder()
+    The first of these that applies:
 
-
-def user_cache_folder() -> Path:
-    """Return the package's folder among the caches of the current user. It need not exist yet.
-
-    This is ``tigranet`` in the platform's cache folder, on Linux ``$XDG_CACHE_HOME/tigranet`` or
-    ``~/.cache/tigranet``, if it exists or can be created. Users without a home directory, or with one that they cannot
-    write to, get a folder in the system's temporary folder that only they can access.
+    1. the folder in the environment variable ``TIGRANET_CACHE``;
+    2. ``tigranet`` in the user's cache folder, on Linux ``$XDG_CACHE_HOME/tigranet`` or ``~/.cache/tigranet``, if it
+       exists or can be created;
+    3. a folder in the system's temporary folder that only the current user can access. This is the case for users
+       without a home directory, or with one that they cannot write to.
 
     Returns:
         The path of the folder.
     """
-    folder = _platform_cache_folder()
+    if override := os.environ.get("TIGRANET_CACHE"):
+        return Path(override)
+    folder = _user_cache_folder()
     return folder if folder is not None and _is_usable(folder) else _private_temporary_folder()
 
 
-def _platform_cache_folder() -> Path | None:
+def _user_cache_folder() -> Path | None:
     """Return the platform's cache folder for this package, or None if the user has no home directory."""
     from platformdirs import user_cache_dir  # imported here because it takes a noticeable part of the start-up time
 

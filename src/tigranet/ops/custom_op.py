@@ -10,7 +10,7 @@ from torch import Tensor
 from tigranet import torch_compat
 from tigranet.ops.fallback import KernelUnavailableError, warn_once
 from tigranet.ops.grid_spec import GridSpec
-from tigranet.ops.mode import kernel_mode
+from tigranet.ops.mode import kernel_mode, using
 
 GRID_SCHEMA = "SymInt height, SymInt width, int neighbours, bool torus, float diagonal"
 GRID_FIELDS = len(GridSpec._fields)
@@ -25,7 +25,7 @@ class CustomOp:
     than the kernel.
 
     An implementation that cannot run raises :class:`KernelUnavailableError`. The operator then warns once and computes
-    the result by ``fallback``, except under ``TIGRANET_KERNELS=fused``, which raises the error.
+    the result by ``fallback``. Where fused kernels are required (``TIGRANET_KERNELS=fused``), it raises the error.
 
     Args:
         name: Name of the operator, without the namespace ``tigranet::``.
@@ -46,7 +46,7 @@ class CustomOp:
         self._function: type[torch.autograd.Function] | None = None
 
     def implementation(self, device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorate the implementation for a device type. The first one must be that for ``"cpu"``.
+        """Decorate the implementation for a device type.
 
         Args:
             device: Device type, ``"cpu"`` or ``"cuda"``.
@@ -58,15 +58,19 @@ class CustomOp:
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self._implementations[device] = function
 
-            def unpacked(*flat: Any) -> Any:
+            def from_flat_arguments(*flat: Any) -> Any:
                 return self._run(device, *self._pack(flat))
 
             if self._registered is None:
                 self._registered = torch.library.custom_op(
-                    f"tigranet::{self.name}", unpacked, mutates_args=(), device_types=device, schema=self.schema
+                    f"tigranet::{self.name}",
+                    from_flat_arguments,
+                    mutates_args=(),
+                    device_types=device,
+                    schema=self.schema,
                 )
             else:
-                self._registered.register_kernel(device)(unpacked)
+                self._registered.register_kernel(device)(from_flat_arguments)
             return function
 
         return register
@@ -95,39 +99,61 @@ class CustomOp:
         """
 
         def register(backward: Callable[..., Any]) -> Callable[..., Any]:
-            def flat_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            def setup_from_flat_arguments(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
                 setup_context(ctx, self._pack(inputs), output)
 
-            def flat_backward(ctx: Any, *gradients: Any) -> Any:
+            def backward_to_flat_arguments(ctx: Any, *gradients: Any) -> Any:
                 result = backward(ctx, *gradients)
                 return (*result, *(None,) * (GRID_FIELDS - 1)) if self.has_grid else result
 
-            self._registered.register_autograd(flat_backward, setup_context=flat_setup)
+            self._registered.register_autograd(backward_to_flat_arguments, setup_context=setup_from_flat_arguments)
 
-            def forward(ctx: Any, *inputs: Any) -> Any:
+            def direct_forward(ctx: Any, *inputs: Any) -> Any:
                 output = self._run(inputs[0].device.type, *inputs)
                 setup_context(ctx, inputs, output)
+                # PyTorch runs backward passes on a GPU in another thread, where using() is not in force
+                ctx.requires_kernels = inputs[0].is_cuda and kernel_mode() == "fused"
                 return output
 
-            methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+            def direct_backward(ctx: Any, *gradients: Any) -> Any:
+                if not ctx.requires_kernels:
+                    return backward(ctx, *gradients)
+                with using("fused"):
+                    return backward(ctx, *gradients)
+
+            methods = {"forward": staticmethod(direct_forward), "backward": staticmethod(direct_backward)}
             self._function = type(self.name, (torch.autograd.Function,), methods)
             return backward
 
         return register
 
     def __call__(self, *args: Any) -> Any:
-        """Run the operator on the device of its first argument."""
+        """Run the operator on the device of its first argument.
+
+        Args:
+            *args: The arguments of the operator.
+
+        Returns:
+            Its results.
+        """
         tensors = [arg for arg in args if isinstance(arg, Tensor)]
         if torch_compat.is_observed(tensors):
             return self.registered(*args)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
             if self._function is None:
-                return self.registered(*args)  # PyTorch's own error, if a gradient is asked for
+                return self.registered(*args)  # PyTorch raises its own error if the gradient is computed
             return self._function.apply(*args)
         return self._run(args[0].device.type, *args)
 
     def registered(self, *args: Any) -> Any:
-        """Run the operator through PyTorch's dispatcher."""
+        """Run the operator through PyTorch's dispatcher.
+
+        Args:
+            *args: The arguments of the operator.
+
+        Returns:
+            Its results.
+        """
         return self._registered(*args[:-1], *args[-1]) if self.has_grid else self._registered(*args)
 
     def _pack(self, flat: Sequence[Any]) -> tuple[Any, ...]:
@@ -141,9 +167,11 @@ class CustomOp:
             return self._implementations[device](*args)
         except KernelUnavailableError as error:
             if kernel_mode() == "fused":
-                raise
-            warn_once(f"tigranet computes '{self.name}' in plain PyTorch on {device}, which is slower: {error}")
-            return self.fallback(*args)
+                raise KernelUnavailableError(
+                    f"no fused kernel for '{self.name}': {error}; unset TIGRANET_KERNELS or set it to 'plain'"
+                ) from error
+            warn_once(f"tigranet computes in plain PyTorch on {device}, which is slower: {error}")
+        return self.fallback(*args)
 
 
 def reference_gradients(
@@ -161,8 +189,10 @@ def reference_gradients(
         One gradient per argument, None where it is not needed or the argument is no tensor.
     """
     needed = [need and isinstance(x, Tensor) for x, need in zip(inputs, needs_gradient, strict=True)]
+    if not any(needed):
+        return (None,) * len(needed)
     variables = [x for x, need in zip(inputs, needed, strict=True) if need]
-    gradients = iter(torch.autograd.grad(reference(*inputs), variables, upstream, create_graph=True) if any(needed) else ())
+    gradients = iter(torch.autograd.grad(reference(*inputs), variables, upstream, create_graph=True))
     return tuple(next(gradients) if need else None for need in needed)
 
 
@@ -186,8 +216,10 @@ def gradients_in_new_thread(
 
     def differentiate() -> tuple[Tensor | None, ...]:
         with torch.enable_grad(), torch.cuda.stream(stream):
-            variables = [x.detach().requires_grad_(need) if isinstance(x, Tensor) and x.is_floating_point() else x
-                         for x, need in zip(inputs, needs_gradient, strict=True)]
+            variables = [
+                x.detach().requires_grad_(need) if isinstance(x, Tensor) and x.is_floating_point() else x
+                for x, need in zip(inputs, needs_gradient, strict=True)
+            ]
             gradients = reference_gradients(reference, variables, needs_gradient, upstream.detach())
         return tuple(None if gradient is None else gradient.detach() for gradient in gradients)
 

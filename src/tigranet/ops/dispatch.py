@@ -26,7 +26,9 @@ from torch import Tensor
 from tigranet import torch_compat
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops import cpu
 from tigranet.ops.fallback import KernelUnavailableError, warn_once
+from tigranet.ops.grid_spec import GridSpec
 from tigranet.ops.mode import kernel_mode
 
 Check = Callable[..., str | None]
@@ -46,17 +48,38 @@ class Operation:
         update_wrapper(self, reference)
 
     def supported_by_kernels(self, check: Check) -> Check:
-        """Decorate the function that returns None where a fused kernel fits the arguments, else the reason."""
+        """Decorate the check.
+
+        Args:
+            check: A function with the arguments of the reference. It returns None where a fused kernel fits the
+                arguments, else the reason why none does.
+
+        Returns:
+            The same function.
+        """
         self._check = check
         return check
 
     def fused(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorate the fused version, which takes the arguments of the reference."""
+        """Decorate the fused version.
+
+        Args:
+            function: A function with the arguments of the reference.
+
+        Returns:
+            The same function.
+        """
         self._fused = function
         return function
 
     def __call__(self, *args: Any) -> Any:
         """Run the fused version where it fits, else the reference.
+
+        Args:
+            *args: The arguments of the reference.
+
+        Returns:
+            The result of the reference, up to rounding.
 
         Raises:
             KernelUnavailableError: If ``TIGRANET_KERNELS=fused`` and no fused kernel fits.
@@ -68,8 +91,9 @@ class Operation:
         if reason is None:
             return self._fused(*args)
         if mode == "fused":
+            name = self.reference.__name__
             raise KernelUnavailableError(
-                f"no fused kernel for '{self.__name__}': {reason}; unset TIGRANET_KERNELS or set it to 'plain'"  # type: ignore[attr-defined]
+                f"no fused kernel for '{name}': {reason}; unset TIGRANET_KERNELS or set it to 'plain'"
             )
         return self.reference(*args)
 
@@ -116,20 +140,57 @@ def why_unsupported(signal: Tensor, *others: Tensor | None, laplacian: Laplacian
     return None
 
 
+def why_beyond_cuda_limits(
+    why_kernel_unsupported: Check, signal: Tensor, laplacian: GridLaplacian, backward: bool, **sizes: int
+) -> str | None:
+    """Say why a CUDA kernel does not fit on the GPU of a signal.
+
+    Args:
+        why_kernel_unsupported: ``why_unsupported`` of a module in :mod:`tigranet.ops.cuda`.
+        signal: The maps, on a GPU.
+        laplacian: The grid.
+        backward: Whether the backward kernel is needed too.
+        **sizes: What else the operation depends on.
+
+    Returns:
+        The reason, or None if the kernel fits.
+    """
+    grid, limits = GridSpec.of(laplacian), _cuda_limits(signal.device)
+    reason = why_kernel_unsupported(grid, signal.itemsize, limits, False, **sizes)
+    if reason is None and backward:
+        reason = why_kernel_unsupported(grid, signal.itemsize, limits, True, **sizes)
+    return reason
+
+
+def needs_gradient(*tensors: Tensor | None) -> bool:
+    """Return whether PyTorch records operations on any of the tensors.
+
+    Args:
+        *tensors: Tensors, or None for absent ones.
+    """
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
 @torch_compat.constant_while_tracing
 def _why_no_kernels(device: torch.device) -> str | None:
-    """Say why there are no fused kernels at all on a device, and warn of it where that is not as usual."""
+    """Say why there are no fused kernels at all on a device, and warn where the device normally has some."""
     if device.type not in ("cpu", "cuda") or torch.version.hip:
         return f"there are kernels for CPUs and NVIDIA GPUs, not for {device}"
     reason = torch_compat.missing_for_dispatch()
     if reason is None and device.type == "cpu":
-        from tigranet.ops import cpu
-
         reason = cpu.why_unavailable()
     elif reason is None:
         from tigranet.ops import cuda
 
         reason = cuda.why_unavailable(device)
     if reason is not None:
-        warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
+        if kernel_mode() != "fused":  # the error gives the reason
+            warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
     return reason
+
+
+@torch_compat.constant_while_tracing
+def _cuda_limits(device: torch.device) -> Any:
+    from tigranet.ops.cuda.limits import device_limits
+
+    return device_limits(device)

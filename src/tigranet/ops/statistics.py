@@ -4,9 +4,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops.cpu.arrays import as_array, as_mask
+from tigranet.ops.cpu.flat_grid import flat_grid
+from tigranet.ops.cpu.thread_pool import share
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.ops.grid_spec import GridSpec
@@ -14,13 +18,18 @@ from tigranet.polynomials import chebyshev
 
 
 @operation
-def statistics(z: Tensor, active: Tensor | None, order: int, rounding: int, laplacian: Laplacian) -> Tensor:
-    r"""Compute, for each map and each order k = 0 .. ``order``, mean and variance over the nodes of
-    :math:`|T_k(L - I)\, z|`.
+def statistics(
+    z: Float[Tensor, "batch maps nodes"],
+    active: Bool[Tensor, "batch maps nodes"] | None,
+    order: int,
+    rounding: int,
+    laplacian: Laplacian,
+) -> Float[Tensor, "batch statistics"]:
+    r"""Compute mean and variance over the nodes of :math:`|T_k(L - I)\, z|`, k = 0 .. ``order``, for each map.
 
     Args:
-        z: Maps, (batch, maps, nodes).
-        active: Nodes that count, (batch, maps, nodes); the maps are zero elsewhere. None for all.
+        z: Maps.
+        active: Nodes that count; the maps are zero elsewhere. None for all nodes.
         order: The highest order.
         rounding: Magnitudes below this many units of rounding of the map's largest are zero in exact arithmetic. Their
             sign is noise, so their gradient is 0.
@@ -47,7 +56,7 @@ def _check(z: Tensor, active: Tensor | None, order: int, rounding: int, laplacia
         return reason
     if active is not None and (active.shape != z.shape or active.dtype != torch.bool):
         return f"active nodes {active.dtype} {tuple(active.shape)} do not fit maps {tuple(z.shape)}"
-    return None  # grids of any size: in registers, or streamed from memory
+    return None  # on a GPU, grids of any size: in registers, or streamed from memory
 
 
 @statistics.fused
@@ -80,13 +89,12 @@ backward = CustomOp(
 @forward.implementation("cpu")
 def _cpu(z: Tensor, active: Tensor | None, order: int, rounding: int, grid: GridSpec) -> Tensor:
     from tigranet.ops.cpu import statistics as kernels
-    from tigranet.ops.cpu.flat_grid import flat_grid
-    from tigranet.ops.cpu.thread_pool import share
 
-    batch, maps = z.shape[:2]
+    batch, maps, nodes = z.shape
     s, layout, diagonal = flat_grid(grid, z.dtype)
     phi = z.new_empty(batch, maps * 2 * (order + 1))
-    signals, mask, masked = _rows(z, active)
+    signals = as_array(z).reshape(batch * maps, nodes)
+    mask, masked = as_mask(active, batch * maps, nodes)
     out = phi.numpy().reshape(batch * maps, order + 1, 2)
     share(
         lambda first, last: kernels.statistics(signals, mask, masked, s, layout, diagonal, order, first, last, out),
@@ -101,17 +109,16 @@ def _cpu_backward(
     g: Tensor, phi: Tensor, z: Tensor, active: Tensor | None, order: int, rounding: int, grid: GridSpec
 ) -> Tensor:
     from tigranet.ops.cpu import statistics as kernels
-    from tigranet.ops.cpu.flat_grid import flat_grid
-    from tigranet.ops.cpu.thread_pool import share
 
     batch, maps, nodes = z.shape
     s, layout, diagonal = flat_grid(grid, z.dtype)
-    signals, mask, masked = _rows(z, active)
+    signals = as_array(z).reshape(batch * maps, nodes)
+    mask, masked = as_mask(active, batch * maps, nodes)
     g_z = torch.empty_like(z, memory_format=torch.contiguous_format)
     shape = (batch * maps, order + 1, 2)
     noise = s.dtype.type(rounding * torch.finfo(z.dtype).eps)
     bits = np.empty(0, f"int{8 * s.itemsize}")
-    values, upstream = _array(phi).reshape(shape), _array(g).reshape(shape)
+    values, upstream = as_array(phi).reshape(shape), as_array(g).reshape(shape)
     out = g_z.numpy().reshape(batch * maps, nodes)
     share(
         lambda first, last: kernels.statistics_backward(
@@ -157,18 +164,6 @@ def _save(ctx: Any, inputs: tuple[Any, ...], phi: Tensor) -> None:
 @forward.gradient(_save)
 def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     phi, z, active = ctx.saved_tensors
-    if torch.is_grad_enabled():  # a second derivative may be asked for, and only the reference has one
-        return reference_gradients(_reference, (z, active, *ctx.rest), ctx.needs_input_grad[: 2 + len(ctx.rest)], g)
-    return (backward(g, phi, z, active, *ctx.rest), *(None,) * (1 + len(ctx.rest)))
-
-
-def _rows(z: Tensor, active: Tensor | None) -> tuple[Any, Any, bool]:
-    """Return maps and masks as arrays with one map per row, and whether there are masks."""
-    signals = _array(z).reshape(-1, z.shape[-1])
-    if active is None:
-        return signals, np.empty((1, 0), np.uint8), False
-    return signals, _array(active.view(torch.uint8)).reshape(signals.shape), True
-
-
-def _array(tensor: Tensor) -> Any:
-    return tensor.detach().contiguous().numpy()
+    if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
+        return reference_gradients(_reference, (z, active, *ctx.rest), ctx.needs_input_grad[:5], g)
+    return backward(g, phi, z, active, *ctx.rest), None, None, None, None
