@@ -8,11 +8,11 @@ from emulated import emulate, needs_a_compiler
 from nvcc import compile_to_registers, needs_nvcc
 from tigranet.ops.cuda import standardise as kernels
 
-VARIANTS = {"alone": (False, 0, 0), "bias and ReLU": (True, 0, 0), "root": (False, 8, 0), "behind maps": (False, 8, 2)}
+VARIANTS = {"alone": (False, 0, 0), "bias and ReLU": (True, 0, 0), "root": (False, 8, 0), "after maps": (False, 8, 2)}
 """Whether there is a bias, the number of deviations above which values grow as a root, and maps in front."""
 
 
-def reference(z, bias, large, behind, mean=None, variance=None):
+def reference(z, bias, large, after, mean=None, variance=None):
     """Batch normalisation by PyTorch and what follows it."""
     training = mean is None
     x = F.batch_norm(z, mean, variance, training=training, eps=1e-5)
@@ -20,7 +20,7 @@ def reference(z, bias, large, behind, mean=None, variance=None):
         x = torch.relu(x + bias)
     elif large:
         x = x * (1 + x.abs() / large).rsqrt()
-    return x if behind is None else torch.cat((behind, x), dim=1)
+    return x if after is None else torch.cat((after, x), dim=1)
 
 
 def example(shape, variant):
@@ -28,8 +28,8 @@ def example(shape, variant):
     has_bias, large, maps_in_front = VARIANTS[variant]
     z = 3 * torch.randn(shape) + 10
     bias = torch.randn(shape[1], 1) if has_bias else None
-    behind = torch.randn(shape[0], maps_in_front, shape[2]) if maps_in_front else None
-    return z, bias, large, behind
+    after = torch.randn(shape[0], maps_in_front, shape[2]) if maps_in_front else None
+    return z, bias, large, after
 
 
 @needs_nvcc
@@ -45,13 +45,13 @@ def test_it_compiles_without_spilling_registers(tmp_path, pack):
 @pytest.mark.parametrize("shape", [(7, 3, 21), (2, 2, 5000)])
 def test_forward_and_backward_agree_with_batch_normalisation_emulated(shape, variant, monkeypatch):
     emulate(monkeypatch)
-    z, bias, large, behind = example(shape, variant)
+    z, bias, large, after = example(shape, variant)
     leaves = [leaf.requires_grad_() for leaf in (z, bias) if leaf is not None]
-    expected = reference(z, bias, large, behind)
+    expected = reference(z, bias, large, after)
     g = torch.randn_like(expected)
     g_expected = torch.autograd.grad(expected, leaves, g)
     with torch.no_grad():
-        actual, mean, variance = kernels.forward(z, bias, behind, 1e-5, large)
+        actual, mean, variance = kernels.forward(z, bias, after, 1e-5, large)
         g_z, g_bias = kernels.backward(g[:, -shape[1] :], z, mean, variance, bias, 1e-5, large)
     torch.testing.assert_close(actual, expected.detach(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(mean, z.detach().mean((0, 2)), rtol=1e-5, atol=0)
@@ -62,16 +62,16 @@ def test_forward_and_backward_agree_with_batch_normalisation_emulated(shape, var
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("variant", [*VARIANTS, "bias behind maps"])
+@pytest.mark.parametrize("variant", [*VARIANTS, "bias after maps"])
 @pytest.mark.parametrize("shape", [(7, 3, 21), (2, 2, 5000)])
 def test_evaluation_agrees_with_batch_normalisation_by_known_moments_emulated(shape, variant, monkeypatch):
     emulate(monkeypatch)
-    z, bias, large, behind = example(shape, "alone" if variant == "bias behind maps" else variant)
-    if variant == "bias behind maps":
-        bias, behind = torch.randn(shape[1], 1), torch.randn(shape[0], 3, shape[2])
+    z, bias, large, after = example(shape, "alone" if variant == "bias after maps" else variant)
+    if variant == "bias after maps":
+        bias, after = torch.randn(shape[1], 1), torch.randn(shape[0], 3, shape[2])
     mean, variance = 10 + torch.randn(shape[1]), 9 + torch.rand(shape[1])
-    expected = reference(z, bias, large, behind, mean, variance)
-    actual = kernels.evaluate(z, mean, variance, 1e-5, bias, large, behind)
+    expected = reference(z, bias, large, after, mean, variance)
+    actual = kernels.evaluate(z, mean, variance, 1e-5, bias, large, after)
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
 
 

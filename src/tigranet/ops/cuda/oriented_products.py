@@ -70,6 +70,12 @@ def why_unsupported(grid: GridSpec, itemsize: int, limits: DeviceLimits, backwar
     Returns:
         The reason, or None if there is a kernel.
     """
+    return _reason(grid, itemsize, limits, backward)
+
+
+@lru_cache(maxsize=256)
+def _reason(grid: GridSpec, itemsize: int, limits: DeviceLimits, backward: bool) -> str | None:
+    """Plan a launch and return the reason against it, if there is one. Every call of the operation asks for it."""
     plan = launch_plan(grid, itemsize, limits, backward)
     return plan if isinstance(plan, str) else None
 

@@ -18,14 +18,14 @@ PACKS_PER_THREAD = 4
 
 
 def forward(
-    z: Tensor, bias: Tensor | None, behind: Tensor | None, eps: float, large: int
+    z: Tensor, bias: Tensor | None, after: Tensor | None, eps: float, large: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Standardise maps by their own mean and variance.
 
     Args:
         z: Maps, (batch, maps, nodes).
         bias: Numbers (maps, 1) that are added before a ReLU, or None for neither.
-        behind: Maps (batch, n, nodes) behind which the result is appended, or None.
+        after: Maps (batch, n, nodes) after which the result is placed, or None.
         eps: Number that is added to the variance.
         large: Number of standard deviations above which values grow as a square root, or 0 for no such limit.
 
@@ -35,7 +35,7 @@ def forward(
     Raises:
         KernelUnavailableError: If a kernel cannot be compiled or launched.
     """
-    z, y = z.contiguous(), z[:, :0] if behind is None else behind.contiguous()
+    z, y = z.contiguous(), z[:, :0] if after is None else after.contiguous()
     maps, pack = z.shape[1], pack_size(z, y)
     b = z if bias is None else bias.contiguous()
     has_bias = bias is not None
@@ -49,7 +49,7 @@ def forward(
 
 
 def evaluate(
-    z: Tensor, mean: Tensor, variance: Tensor, eps: float, bias: Tensor | None, large: int, behind: Tensor | None
+    z: Tensor, mean: Tensor, variance: Tensor, eps: float, bias: Tensor | None, large: int, after: Tensor | None
 ) -> Tensor:
     """Standardise maps by a mean and a variance that are known.
 
@@ -60,7 +60,7 @@ def evaluate(
         eps: Number that is added to the variance.
         bias: Numbers (maps, 1) that are added before a ReLU, or None for neither.
         large: Number of standard deviations above which values grow as a square root, or 0 for no such limit.
-        behind: Maps (batch, n, nodes) behind which the result is appended, or None.
+        after: Maps (batch, n, nodes) after which the result is placed, or None.
 
     Returns:
         The standardised maps, (batch, n + maps, nodes).
@@ -68,7 +68,7 @@ def evaluate(
     Raises:
         KernelUnavailableError: If the kernel cannot be compiled or launched.
     """
-    z, y = z.contiguous(), z[:, :0] if behind is None else behind.contiguous()
+    z, y = z.contiguous(), z[:, :0] if after is None else after.contiguous()
     pack = pack_size(z, y)
     b = z if bias is None else bias.contiguous()
     out = z.new_empty(len(z), y.shape[1] + z.shape[1], z.shape[2])
