@@ -20,26 +20,6 @@ H200 = DeviceLimits(227 * 1024, 1024, 64 * 1024)
 needs_a_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler on this machine")
 
 
-class EmulatedKernel:
-    """A kernel that was compiled for the CPU."""
-
-    def __init__(self, library: ctypes.CDLL, dynamic_shared_memory: int) -> None:
-        self.library, self.dynamic_shared_memory = library, dynamic_shared_memory
-
-    def __call__(self, blocks: Any, block: Any, args: list[Any]) -> None:
-        values = [
-            ctypes.c_void_p(arg.data_ptr())
-            if isinstance(arg, torch.Tensor)
-            else ctypes.c_double(arg)
-            if isinstance(arg, float)
-            else ctypes.c_int(arg)
-            for arg in args
-        ]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        three = ctypes.c_int * 3
-        self.library.launch(pointers, three(*blocks), three(*block), self.dynamic_shared_memory)
-
-
 @cache
 def compiled_library(name: str, source: str, macros: Any) -> ctypes.CDLL:
     text = source.replace("extern __shared__ char memory[];", "")
@@ -55,14 +35,25 @@ def compiled_library(name: str, source: str, macros: Any) -> ctypes.CDLL:
 def emulate(monkeypatch: pytest.MonkeyPatch, limits: DeviceLimits = H200) -> None:
     """Let the launch functions of ``tigranet.ops.cuda`` run on CPU tensors, on a device with these limits."""
 
-    def kernel(name: str, source: str, macros: Any, shared: int, exact: bool, device: Any) -> EmulatedKernel:
-        return EmulatedKernel(compiled_library(name, source, macros), shared)
+    def kernel(name: str, source: str, macros: Any, shared: int, exact: bool, device: Any) -> nvrtc.Kernel:
+        return nvrtc.Kernel(name, compiled_library(name, source, macros).launch, shared, owner=None)
 
-    def launch(kernel: Any, blocks: Any, block: Any, args: list[Any], device: Any) -> None:
+    def launch(kernel: nvrtc.Kernel, blocks: Any, block: Any, args: list[Any], device: Any) -> None:
         assert block[0] * block[1] * block[2] <= limits.threads_per_block
         assert kernel.dynamic_shared_memory <= limits.shared_memory_per_block
-        if all(blocks):
-            kernel(blocks, block, args)
+        if not all(blocks):
+            return
+        values = [
+            ctypes.c_void_p(arg.data_ptr())
+            if isinstance(arg, torch.Tensor)
+            else ctypes.c_double(arg)
+            if isinstance(arg, float)
+            else ctypes.c_int(arg)
+            for arg in args
+        ]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        three = ctypes.c_int * 3
+        kernel.function(pointers, three(*blocks), three(*block), kernel.dynamic_shared_memory)
 
     monkeypatch.setattr(nvrtc, "kernel", kernel)
     monkeypatch.setattr(nvrtc, "launch", launch)
