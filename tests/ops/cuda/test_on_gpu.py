@@ -8,7 +8,8 @@ from agreement import TOLERANCE, assert_convolutions_agree, assert_statistics_ag
 from oracles import random_grid, random_signal
 from tigranet import DynamicPool, GridLaplacian, SpectralConv, Statistics, TIGraNet
 from tigranet.ops import chebyshev_basis, chebyshev_sum, oriented_products, standardise, standardise_eval, using
-from tigranet.ops.cuda.limits import device_limits
+from tigranet.ops.cuda import limits as cuda_limits
+from tigranet.ops.cuda.limits import DeviceLimits, device_limits
 from tigranet.ops.fallback import KernelUnavailableError
 from tigranet.testing import SQUARE, equivariance_error, on_nodes
 
@@ -164,6 +165,23 @@ class TestOrientedNetwork:
         net = TIGraNet("oriented-small", 3).cuda()
         net(torch.rand(2, 1, size, size, device="cuda")).square().sum().backward()
         assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
+
+    @pytest.mark.parametrize("size", [(64, 64), (96, 96), (37, 53)])
+    @pytest.mark.parametrize("boundary", ["free", "torus"])
+    @pytest.mark.parametrize("kinds", [2, 4])
+    def test_products_with_little_shared_memory_agree_with_the_reference(self, size, boundary, kinds, monkeypatch):
+        grid = GridLaplacian(*size, boundary=boundary)
+        limits = DeviceLimits(4 * 4 * grid.num_nodes, 1024, 64 * 1024)  # room for four maps
+        if limits.shared_memory_per_block > device_limits(torch.device("cuda", 0)).shared_memory_per_block:
+            pytest.skip("this device has too little shared memory for the compact kernel too")
+        monkeypatch.setattr(cuda_limits, "device_limits", lambda device: limits)
+        mixtures = torch.randn(3, 4, grid.num_nodes, device="cuda")
+        (actual, g_actual), (expected, g_expected) = (
+            result_and_gradient(mode, lambda x: oriented_products(x, grid, kinds), mixtures)
+            for mode in ("fused", "plain")
+        )
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(g_actual, g_expected, rtol=1e-4, atol=1e-4)
 
     def test_maps_that_do_not_fit_name_the_limit_of_this_device(self):
         mixtures, grid = torch.rand(1, 2, 500 * 500, device="cuda"), GridLaplacian(500, 500)

@@ -1,7 +1,8 @@
 // Products of the image gradients, of first and second order, of two maps f and g. With gradients as complex numbers,
 // p = f_x + i f_y and q = g_x + i g_y, the products are the real part of p times the conjugate of q and, if KINDS is 4,
 // its imaginary part; and the same for the second order, the complex gradient of the gradient. One block per pair of
-// maps, with all fields in shared memory.
+// maps, with all fields in shared memory: six forward and eight backward. With COMPACT there are only four. Each step
+// then overwrites the fields of the step before it, with its results in registers and one more barrier in between.
 #include "common.cu"
 
 // Outside a free border, the nearest pixel counts again.
@@ -35,6 +36,29 @@ __device__ __forceinline__ Vector second_order(const Field& f) {
   return {x.x - y.y, x.y + y.x};
 }
 
+#if COMPACT
+#define LOAD_GRADIENTS \
+  extern __shared__ char memory[]; \
+  REAL *f = (REAL*)memory, *g = f + N, *f_x = f, *f_y = g, *g_x = g + N, *g_y = g_x + N; \
+  long long image = blockIdx.x / pairs, pair = blockIdx.x % pairs; \
+  const long long kind_stride = (long long)pairs * N; \
+  const Position at = position(); \
+  mixtures += (image * 2 * pairs + pair) * N; \
+  FOR_EACH_ROW { f[n] = mixtures[n]; g[n] = mixtures[kind_stride + n]; } \
+  __syncthreads(); \
+  { \
+    Window u(f, at), v(g, at); \
+    Vector d[ROWS], e[ROWS]; \
+    FOR_EACH_ROW { \
+      u.down(at, i); v.down(at, i); \
+      d[i] = gradient(u); e[i] = gradient(v); \
+    } \
+    __syncthreads(); \
+    FOR_EACH_ROW { f_x[n] = d[i].x; f_y[n] = d[i].y; g_x[n] = e[i].x; g_y[n] = e[i].y; } \
+  } \
+  __syncthreads(); \
+  Field df(f_x, f_y, at), dg(g_x, g_y, at);
+#else
 #define LOAD_GRADIENTS \
   extern __shared__ char memory[]; \
   REAL *f = (REAL*)memory, *g = f + N, *f_x = g + N, *f_y = f_x + N, *g_x = f_y + N, *g_y = g_x + N; \
@@ -54,6 +78,7 @@ __device__ __forceinline__ Vector second_order(const Field& f) {
   } \
   __syncthreads(); \
   Field df(f_x, f_y, at), dg(g_x, g_y, at);
+#endif
 
 #if !BACKWARD
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -95,7 +120,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 oriented_products_backward(const REAL* __restrict__ upstream, const REAL* __restrict__ mixtures,
                            REAL* __restrict__ out, int pairs) {
   LOAD_GRADIENTS
+  #if COMPACT
+  REAL *a = f_x, *b = f_y, *c = g_x, *d = g_y;  // gradients by the second order of f and of g
+  Vector by_f_rows[ROWS], by_g_rows[ROWS];
+  #else
   REAL *a = f, *b = g, *c = g_y + N, *d = c + N;  // gradients by the second order of f and of g
+  #endif
   upstream += (image * KINDS * pairs + pair) * N;
   out += (image * 2 * pairs + pair) * N;
   Vector of_f[ROWS], of_g[ROWS];
@@ -108,17 +138,36 @@ oriented_products_backward(const REAL* __restrict__ upstream, const REAL* __rest
     real = upstream[KINDS / 2 * kind_stride + n];
     imaginary = KINDS == 4 ? upstream[3 * kind_stride + n] : 0;
     Vector by_f = gradient_of_product(real, imaginary, other), by_g = gradient_of_product(real, -imaginary, second);
+    #if COMPACT
+    by_f_rows[i] = by_f; by_g_rows[i] = by_g;
+    #else
     a[n] = by_f.x; b[n] = by_f.y; c[n] = by_g.x; d[n] = by_g.y;
+    #endif
   }
+  #if COMPACT
+  __syncthreads();
+  FOR_EACH_ROW { a[n] = by_f_rows[i].x; b[n] = by_f_rows[i].y; c[n] = by_g_rows[i].x; d[n] = by_g_rows[i].y; }
+  #endif
   __syncthreads();
   Field by_f(a, b, at), by_g(c, d, at);
   FOR_EACH_ROW {
     by_f.down(at, i); by_g.down(at, i);
+    #if COMPACT
+    of_f[i].x += adjoint(by_f.x, by_f.y, 1, at, i);
+    of_f[i].y += adjoint(by_f.y, by_f.x, -1, at, i);
+    of_g[i].x += adjoint(by_g.x, by_g.y, 1, at, i);
+    of_g[i].y += adjoint(by_g.y, by_g.x, -1, at, i);
+    #else
     f_x[n] = of_f[i].x + adjoint(by_f.x, by_f.y, 1, at, i);
     f_y[n] = of_f[i].y + adjoint(by_f.y, by_f.x, -1, at, i);
     g_x[n] = of_g[i].x + adjoint(by_g.x, by_g.y, 1, at, i);
     g_y[n] = of_g[i].y + adjoint(by_g.y, by_g.x, -1, at, i);
+    #endif
   }
+  #if COMPACT
+  __syncthreads();
+  FOR_EACH_ROW { f_x[n] = of_f[i].x; f_y[n] = of_f[i].y; g_x[n] = of_g[i].x; g_y[n] = of_g[i].y; }
+  #endif
   __syncthreads();
   Field all_f(f_x, f_y, at), all_g(g_x, g_y, at);
   FOR_EACH_ROW {

@@ -16,8 +16,8 @@ from tigranet.ops.fallback import KernelUnavailableError
 from tigranet.ops.grid_spec import GridSpec
 from tigranet.torch_compat import constant_while_tracing
 
-FIELDS_FORWARD, FIELDS_BACKWARD = 6, 8
-"""Maps in shared memory: the two mixtures and their gradients; backward, the gradients by two more."""
+FIELDS_FORWARD, FIELDS_BACKWARD, FIELDS_COMPACT = 6, 8, 4
+"""Maps in shared memory. The compact kernels are slower and run where the others do not fit."""
 
 
 def forward(mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
@@ -96,12 +96,15 @@ def launch_plan(grid: GridSpec, itemsize: int, limits: DeviceLimits, backward: b
     if isinstance(layout, str):
         return layout
     block = layout.block
-    macros = {"H": grid.height, "W": grid.width, "ROWS": layout.rows, "THREADS": block[0] * block[1]}
-    macros |= {"BACKWARD": int(backward)}
-    fields = FIELDS_BACKWARD if backward else FIELDS_FORWARD
-    plan = LaunchPlan(block, tuple(macros.items()), dynamic_shared_memory=fields * grid.num_nodes * itemsize)
-    direction = "backward" if backward else "forward"
-    return plan.why_too_large(limits, f"a pair of {grid.height}x{grid.width} maps ({direction})") or plan
+    sizes = {"H": grid.height, "W": grid.width, "ROWS": layout.rows, "THREADS": block[0] * block[1]}
+    subject, reason = f"a pair of {grid.height}x{grid.width} maps", ""
+    for fields in (FIELDS_BACKWARD if backward else FIELDS_FORWARD, FIELDS_COMPACT):
+        macros = {**sizes, "BACKWARD": int(backward), "COMPACT": int(fields == FIELDS_COMPACT)}
+        plan = LaunchPlan(block, tuple(macros.items()), dynamic_shared_memory=fields * grid.num_nodes * itemsize)
+        reason = plan.why_too_large(limits, subject) or ""
+        if not reason:
+            return plan
+    return reason
 
 
 def _launch(name: str, tensors: list[Tensor], result: Tensor, kinds: int, grid: GridSpec) -> Tensor:
