@@ -201,7 +201,8 @@ def gradients_in_new_thread(
 ) -> tuple[Tensor | None, ...]:
     """Differentiate a plain PyTorch function from inside an operator: the fallback of a fused backward kernel.
 
-    PyTorch records no operations inside an operator's implementation. In a new thread it does.
+    PyTorch records no operations inside an operator's implementation. In a new thread it does. That thread computes the
+    gradients itself: PyTorch's thread for the GPU may be the one that waits here.
 
     Args:
         reference: The function of ``inputs``.
@@ -215,7 +216,7 @@ def gradients_in_new_thread(
     stream = torch.cuda.current_stream(upstream.device) if upstream.is_cuda else None
 
     def differentiate() -> tuple[Tensor | None, ...]:
-        with torch.enable_grad(), torch.cuda.stream(stream):
+        with torch.enable_grad(), torch.autograd.set_multithreading_enabled(False), torch.cuda.stream(stream):
             variables = [
                 x.detach().requires_grad_(need) if isinstance(x, Tensor) and x.is_floating_point() else x
                 for x, need in zip(inputs, needs_gradient, strict=True)

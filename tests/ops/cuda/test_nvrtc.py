@@ -3,93 +3,28 @@
 Whatever is missing or fails gives a :class:`KernelUnavailableError` with the reason, once and for all.
 """
 
-import contextlib
 import os
 import stat
-from types import SimpleNamespace
 
 import pytest
 import torch
 
+from fake_cuda import FakeCUDA, install, remove_from_memory
 from tigranet import torch_compat
-from tigranet.ops import cuda, fallback
+from tigranet.ops import cuda
 from tigranet.ops.cuda import nvrtc
 from tigranet.ops.fallback import KernelUnavailableError, SlowKernelsWarning
 
 DEVICE = torch.device("cuda", 0)
 
 
-class FakeCUDA:
-    """NVRTC, the driver and the functions of PyTorch that lead to them. Attributes say what fails."""
-
-    def __init__(self):
-        self.compilations, self.launches, self.loaded = [], [], []
-        self.compile_error = self.launch_error = None
-        self.invalid_binaries = set()
-
-    def compile(self, source, name, capability, nvcc_options):
-        self.compilations.append((name, tuple(nvcc_options)))
-        if self.compile_error is not None:
-            raise self.compile_error
-        return f"cubin of {name}, number {len(self.compilations)}".encode(), name
-
-    def load(self, binary, names):
-        if binary in self.invalid_binaries:
-            raise RuntimeError("CUDA error: device kernel image is invalid")
-        self.loaded.append(binary)
-        return {name: SimpleNamespace(func=1234) for name in names}
-
-    def driver(self):
-        def launch(function, *args):
-            self.launches.append((function, args[:7]))
-            return self.launch_error or 0
-
-        def error_string(error, text):
-            text._obj.value = b"too many resources requested for launch"
-            return 0
-
-        return SimpleNamespace(cuLaunchKernel=launch, cuGetErrorString=error_string, cuFuncSetAttribute=lambda *_: 0)
-
-
-def remove_from_memory():
-    nvrtc.kernel.cache_clear()
-    nvrtc.forget_failures()
-    nvrtc._driver.cache_clear()
-    cuda._missing_interface.cache_clear()
-    fallback._given.clear()
-
-
 @pytest.fixture
 def fake(monkeypatch, tmp_path):
     fake = FakeCUDA()
-
-    def driver():
-        library = fake.driver()
-        library.cuLaunchKernel = SimpleNamespaceFunction(library.cuLaunchKernel)
-        return library
-
-    monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(torch_compat, "nvrtc_compile", lambda: fake.compile)
-    monkeypatch.setattr(torch_compat, "load_cuda_module", lambda: fake.load)
-    monkeypatch.setattr(torch_compat, "cuda_driver_library", driver)
-    monkeypatch.setattr(nvrtc, "_initialise_in_this_thread", lambda index: None)
-    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 6))
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=7))
+    install(fake, monkeypatch, tmp_path / "cache")
     remove_from_memory()
     yield fake
     remove_from_memory()
-
-
-class SimpleNamespaceFunction:
-    """A function that takes attributes, as those of ctypes do."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, *args):
-        return self.function(*args)
 
 
 def load(name="step", shared=0):

@@ -1,5 +1,8 @@
 """The CUDA kernels against plain PyTorch on the same device. These tests need a GPU."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -276,3 +279,32 @@ def test_every_device_of_the_machine_gives_the_same(device):
     with using("fused"):
         actual = Statistics(4)(z.to(f"cuda:{device}"), grid)
     torch.testing.assert_close(actual.cpu(), Statistics(4)(z, grid), rtol=1e-5, atol=1e-6)
+
+
+BACKWARD_WITHOUT_KERNEL = """
+import warnings
+import torch
+from tigranet import GridLaplacian, Statistics
+from tigranet.ops import using
+from tigranet.ops.cuda import statistics
+from tigranet.ops.fallback import KernelUnavailableError, SlowKernelsWarning
+
+def unavailable(*args):
+    raise KernelUnavailableError("a reason")
+
+statistics.backward = unavailable
+z, gradients = torch.rand(2, 2, 81, device="cuda", requires_grad=True), []
+for mode in ("auto", "plain"):
+    with using(mode), warnings.catch_warnings(record=True) as messages:
+        warnings.simplefilter("always")
+        gradients += torch.autograd.grad(Statistics(4)(z, GridLaplacian(9, 9)).square().sum(), z)
+    assert [message.category for message in messages] == [SlowKernelsWarning] * (mode == "auto"), messages
+torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+print("equal")
+"""
+
+
+def test_a_backward_pass_without_its_kernel_uses_plain_pytorch_and_does_not_wait_for_itself():
+    command = [sys.executable, "-c", BACKWARD_WITHOUT_KERNEL]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert process.stdout == "equal\n", process.stderr
