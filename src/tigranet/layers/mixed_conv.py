@@ -10,7 +10,7 @@ from tigranet.ops import chebyshev_basis, mix, mixed_chebyshev_sum
 
 
 class MixedConv(nn.Module):
-    r"""A spectral convolution with one filter per pair of an input map and an output map,
+    r"""A spectral convolution with one filter per pair of an input map and an output map.
 
     .. math::
         z_i = \mathrm{ReLU}\Bigl(b_i + \mathrm{standardise}

@@ -10,7 +10,7 @@ from tigranet.ops import convolution
 
 
 class SpectralConv(nn.Module):
-    r"""The spectral convolutional layer of the paper (Eqs. pol_filt_1, pol_filt_2, lincomb),
+    r"""The spectral convolutional layer of the paper (Eqs. pol_filt_1, pol_filt_2, lincomb).
 
     .. math::
         z_i = \sum_{k=1}^{K_{l-1}} \beta_k \left[F_i|_\Omega\right]^T y_k,

@@ -10,11 +10,11 @@ from tigranet.ops.standardise import transform
 
 
 class Standardise(nn.Module):
-    r"""Subtract the mean of each statistic, or of each map over its nodes, and divide by its standard deviation,
+    r"""Subtract the mean of each statistic, or of each map over its nodes, and divide by its standard deviation.
 
-    .. math:: \phi \mapsto (\phi - \mathrm{E}\,\phi) / \sqrt{\mathrm{Var}\,\phi + \epsilon} ,
+    .. math:: \phi \mapsto (\phi - \mathrm{E}\,\phi) / \sqrt{\mathrm{Var}\,\phi + \epsilon}
 
-    both estimated from the training batches. The statistics span orders of magnitude; without this layer a linear
+    Both are estimated from the training batches. The statistics span orders of magnitude; without this layer a linear
     layer reads a few of them and ignores the rest. This is not in the paper. The layer has no learned parameters, only
     running estimates. In training mode it uses the moments of the batch; in evaluation mode, or for a batch of one
     number, the running estimates.

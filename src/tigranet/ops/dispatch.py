@@ -141,7 +141,7 @@ def why_unsupported(signal: Tensor, *others: Tensor | None, laplacian: Laplacian
 
 
 def why_beyond_cuda_limits(
-    why_kernel_unsupported: Check, signal: Tensor, laplacian: GridLaplacian, backward: bool, **sizes: int
+    why_kernel_unsupported: Check, signal: Tensor, laplacian: GridLaplacian, backward: bool
 ) -> str | None:
     """Say why a CUDA kernel does not fit on the GPU of a signal.
 
@@ -150,15 +150,14 @@ def why_beyond_cuda_limits(
         signal: The maps, on a GPU.
         laplacian: The grid.
         backward: Whether the backward kernel is needed too.
-        **sizes: What else the operation depends on.
 
     Returns:
         The reason, or None if the kernel fits.
     """
     grid, limits = GridSpec.of(laplacian), _cuda_limits(signal.device)
-    reason = why_kernel_unsupported(grid, signal.itemsize, limits, False, **sizes)
+    reason = why_kernel_unsupported(grid, signal.itemsize, limits, False)
     if reason is None and backward:
-        reason = why_kernel_unsupported(grid, signal.itemsize, limits, True, **sizes)
+        reason = why_kernel_unsupported(grid, signal.itemsize, limits, True)
     return reason
 
 
@@ -183,9 +182,8 @@ def _why_no_kernels(device: torch.device) -> str | None:
         from tigranet.ops import cuda
 
         reason = cuda.why_unavailable(device)
-    if reason is not None:
-        if kernel_mode() != "fused":  # the error gives the reason
-            warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
+    if reason is not None and kernel_mode() != "fused":  # under "fused", an error gives the reason
+        warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
     return reason
 
 

@@ -9,10 +9,10 @@ class KernelUnavailableError(RuntimeError):
 
 
 class SlowKernelsWarning(UserWarning):
-    """Plain PyTorch computes what a fused kernel would compute faster."""
+    """Plain PyTorch computes what a fused kernel would compute faster, or kernels are compiled in every process."""
 
 
-_given: set[str] = set()
+_warned: set[str] = set()
 _lock = threading.Lock()
 
 
@@ -23,7 +23,7 @@ def warn_once(message: str) -> None:
         message: The warning.
     """
     with _lock:
-        if message in _given:
+        if message in _warned:
             return
-        _given.add(message)
+        _warned.add(message)
     warnings.warn(message, SlowKernelsWarning, stacklevel=3)

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from tigranet.graphs.grid import GridLaplacian
+from tigranet.graphs.grid import Boundary, GridLaplacian, Neighbours
 
 
 class GridSpec(NamedTuple):
@@ -46,5 +46,6 @@ class GridSpec(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _laplacian(grid: GridSpec) -> GridLaplacian:
-    boundary = "torus" if grid.torus else "free"
-    return GridLaplacian(grid.height, grid.width, 8 if grid.neighbours == 8 else 4, boundary, grid.diagonal)
+    neighbours: Neighbours = 8 if grid.neighbours == 8 else 4
+    boundary: Boundary = "torus" if grid.torus else "free"
+    return GridLaplacian(grid.height, grid.width, neighbours, boundary, grid.diagonal)

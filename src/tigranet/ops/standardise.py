@@ -202,7 +202,7 @@ def _gradient(ctx: Any, g: Tensor, *_: Any) -> tuple[Any, ...]:
     g = g[:, ctx.num_before or 0 :]
     if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
         needed = (*ctx.needs_input_grad[:2], False, False)
-        g_z, g_bias, *_ = reference_gradients(_reference_output, (z, bias, *ctx.rest), needed, g)
+        g_z, g_bias, *_rest = reference_gradients(_reference_output, (z, bias, *ctx.rest), needed, g)
     else:
         g_z, g_bias = backward(g, z, mean, variance, bias, *ctx.rest)
     return g_z, None if bias is None else g_bias, g_after, None, None

@@ -90,18 +90,21 @@ def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     folder = kernel_cache_folder()
     if folder is not None:
         with _lock:  # numba reads the folder from its configuration, which belongs to the user
-            folder_of_user = numba.config.CACHE_DIR
-            numba.config.CACHE_DIR = str(folder)
+            config: Any = numba.config
+            folder_of_user, config.CACHE_DIR = config.CACHE_DIR, str(folder)
             try:
                 compiled._cache = _ForgivingCache(function)
             except Exception as error:
                 _warn_no_cache(error)
             finally:
-                numba.config.CACHE_DIR = folder_of_user
+                config.CACHE_DIR = folder_of_user
     return compiled
 
 
-class _ForgivingCache(caching.FunctionCache):
+_NumbaCache: Any = caching.FunctionCache
+
+
+class _ForgivingCache(_NumbaCache):  # type: ignore[misc]
     """numba's cache of one function, except that files that cannot be read or written only cause a warning."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
