@@ -120,7 +120,7 @@ template <typename... A> static void call(void (*kernel)(A...)) { call(kernel, s
 }  // namespace fibers
 
 #define EMULATED(kernel) \
-  extern "C" void launch(void** arguments, int* grid, int* block, int shared) { \
+  extern "C" void launch_##kernel(void** arguments, int* grid, int* block, int shared) { \
     fibers::arguments = arguments; \
     fibers::body = [] { fibers::call(kernel); }; \
     gridDim = {grid[0], grid[1], grid[2]}; \

@@ -1,6 +1,7 @@
 """Run CUDA kernels on the CPU, thread by thread, where there is a C++ compiler: slow, but no GPU is needed."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,22 +22,32 @@ needs_a_compiler = pytest.mark.skipif(not shutil.which("g++"), reason="no C++ co
 
 
 @cache
-def compiled_library(name: str, source: str, macros: Any) -> ctypes.CDLL:
+def compiled_library(names: tuple[str, ...], source: str, macros: Any) -> ctypes.CDLL:
+    """Compile kernels for the CPU, as functions ``launch_<name>``."""
     text = source.replace("extern __shared__ char memory[];", "")
+    functions = "\n".join(f"EMULATED({name})" for name in names)
     flags = ["-std=c++17", "-O1", "-mfma", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
     definitions = [f"-D{macro}={value}" for macro, value in macros]
     with tempfile.TemporaryDirectory() as folder:
         program, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
-        program.write_text(f'#include "{HEADER}"\n{text}\nEMULATED({name})\n')
+        program.write_text(f'#include "{HEADER}"\n{text}\n{functions}\n')
         subprocess.run(["g++", *flags, *definitions, str(program), "-o", str(library)], check=True)
         return ctypes.CDLL(str(library))
+
+
+def kernels_of(source: str, name: str) -> tuple[str, ...]:
+    """Return the names of all kernels of a source, or only ``name`` if a macro selects one of them."""
+    if "#if !BACKWARD" in source:
+        return (name,)
+    return tuple(re.findall(r'extern "C" __global__ void\s+(?:__launch_bounds__\(.*\)\s+)?(\w+)\(', source))
 
 
 def emulate(monkeypatch: pytest.MonkeyPatch, limits: DeviceLimits = H200) -> None:
     """Let the launch functions of ``tigranet.ops.cuda`` run on CPU tensors, on a device with these limits."""
 
     def kernel(name: str, source: str, macros: Any, shared: int, exact: bool, device: Any) -> nvrtc.Kernel:
-        return nvrtc.Kernel(name, compiled_library(name, source, macros).launch, shared, owner=None)
+        library = compiled_library(kernels_of(source, name), source, macros)
+        return nvrtc.Kernel(name, library[f"launch_{name}"], shared, owner=None)
 
     def launch(kernel: nvrtc.Kernel, blocks: Any, block: Any, args: list[Any], device: Any) -> None:
         assert block[0] * block[1] * block[2] <= limits.threads_per_block

@@ -66,4 +66,4 @@ def remove_from_memory():
     nvrtc.forget_failures()
     nvrtc._driver.cache_clear()
     cuda._missing_interface.cache_clear()
-    fallback._given.clear()
+    fallback._warned.clear()
