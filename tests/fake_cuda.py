@@ -56,6 +56,7 @@ def install(fake, monkeypatch, folder):
     monkeypatch.setattr(nvrtc, "_initialise_in_this_thread", lambda index: None)
     monkeypatch.setattr(torch.cuda, "device", FakeDevice)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 6))
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=7))
 

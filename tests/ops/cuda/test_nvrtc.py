@@ -140,6 +140,46 @@ def test_a_private_function_that_pytorch_lacks_makes_the_kernels_unavailable(fak
         nvrtc.launch(load(shared=50_000), (1, 1, 1), (32, 1, 1), [], DEVICE)
 
 
+def test_a_missing_load_function_is_not_taken_for_a_damaged_file(fake, monkeypatch):
+    load()
+    remove_from_memory()
+
+    def missing():
+        raise torch_compat.MissingTorchAPIError("PyTorch 9.9 has no _cuda_load_module")
+
+    monkeypatch.setattr(torch_compat, "load_cuda_module", missing)
+    with pytest.raises(KernelUnavailableError, match="has no _cuda_load_module"):
+        load()
+    assert len(fake.compilations) == 1
+
+
+def test_a_kernel_object_that_another_version_of_pytorch_changed_is_unavailable(fake, monkeypatch):
+    monkeypatch.setattr(torch_compat, "load_cuda_module", lambda: lambda binary, names: dict.fromkeys(names))
+    with pytest.raises(KernelUnavailableError, match=r"'step' cannot be loaded.*func"):
+        load()
+
+
+def test_lack_of_memory_is_not_remembered(fake, monkeypatch):
+    def out_of_memory(index):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nvrtc, "_initialise_in_this_thread", out_of_memory)
+        with pytest.raises(torch.OutOfMemoryError):
+            load()
+    assert load().name == "step"
+
+
+def test_while_a_cuda_graph_is_recorded_no_failure_is_remembered(fake, monkeypatch):
+    fake.invalid_binaries.add(b"cubin of step, number 1")
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+        with pytest.raises(RuntimeError, match="image is invalid") as error:
+            load()
+    assert not isinstance(error.value, KernelUnavailableError)
+    assert load().name == "step"
+
+
 def test_without_a_driver_library_the_kernels_are_unavailable(fake, monkeypatch):
     def missing():
         raise OSError("libcuda.so.1: cannot open shared object file")

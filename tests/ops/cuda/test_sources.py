@@ -1,9 +1,4 @@
-import shutil
-import subprocess
-import sys
-import zipfile
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -33,18 +28,3 @@ def test_included_files_are_part_of_the_text(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_lines_fit_the_page(name):
     assert max(map(len, read_source(name).splitlines())) <= 120
-
-
-def test_the_wheel_contains_the_sources(tmp_path):
-    root = Path(__file__).parents[3]
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(root / name, source)
-    shutil.copytree(root / "src/tigranet/ops/cuda", source / "src/tigranet/ops/cuda")
-    shutil.copy(root / "src/tigranet/__init__.py", source / "src/tigranet")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(source)]
-    subprocess.run(command, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        assert {f"tigranet/ops/cuda/{name}.cu" for name in NAMES} <= set(archive.namelist())

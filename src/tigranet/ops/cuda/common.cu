@@ -1,6 +1,6 @@
 // What every kernel uses. Sizes are macros, so that every loop bound is a constant: H and W are the height and width of
 // the grid, REAL is float or double.
-#define N (H * W)                // nodes of a map
+#define N (H * W)              // nodes of a map
 #define FULL_WARP 0xffffffffu  // all 32 lanes take part in a shuffle
 
 __device__ __forceinline__ float FMA(float x, float y, float z) { return __fmaf_rn(x, y, z); }

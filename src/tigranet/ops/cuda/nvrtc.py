@@ -94,7 +94,9 @@ def kernel(
     except KernelUnavailableError as error:
         _failures[key] = str(error)
         raise
-    except (torch_compat.MissingTorchAPIError, OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, AttributeError, TypeError) as error:
+        if isinstance(error, torch.OutOfMemoryError) or torch.cuda.is_current_stream_capturing():
+            raise  # the next attempt may succeed
         _failures[key] = f"the CUDA kernel '{name}' cannot be loaded: {_brief(error)}"
         raise KernelUnavailableError(_failures[key]) from error
     return Kernel(name, loaded.func, dynamic_shared_memory, loaded)
@@ -104,14 +106,15 @@ def _load_or_compile(name: str, source: str, options: list[str], device: torch.d
     capability = "".join(map(str, torch.cuda.get_device_capability(device)))
     content = hashlib.sha256(repr((source, options, capability, torch.version.cuda)).encode()).hexdigest()
     path = cache_folder() / f"{name}-{content[:24]}.cubin"
+    load = torch_compat.load_cuda_module()
     try:
         binary = read_binary(path)
         if binary is not None:
-            return _load(binary, name)
+            return _kernel_of(load(binary, [name]), name)
     except (ValueError, RuntimeError) as error:
         warn_once(f"tigranet compiles the CUDA kernel '{name}' again, because '{path}' is damaged: {_brief(error)}")
     binary = _compile(source, name, capability, options)
-    loaded = _load(binary, name)
+    loaded = _kernel_of(load(binary, [name]), name)
     store_binary(path, binary)
     return loaded
 
@@ -132,9 +135,9 @@ def _compile(source: str, name: str, capability: str, options: list[str]) -> byt
     return binary
 
 
-def _load(binary: bytes, name: str) -> Any:
-    loaded = torch_compat.load_cuda_module()(binary, [name])
-    return loaded[name] if isinstance(loaded, dict) else getattr(loaded, name)
+def _kernel_of(module: Any, name: str) -> Any:
+    """Look up a kernel in what PyTorch's function returns, a dictionary or a module."""
+    return module[name] if isinstance(module, dict) else getattr(module, name)
 
 
 def read_binary(path: Path) -> bytes | None:
