@@ -115,7 +115,7 @@ def test_all_nodes_of_a_constant_map_are_active():
 
 def test_repr_and_errors(as_a_user):
     assert repr(DynamicPool(5)) == "DynamicPool(5, ties='keep')"
-    with pytest.raises(ValueError, match="num_active.*got 0"):
+    with pytest.raises(ValueError, match=r"num_active.*got 0"):
         DynamicPool(0)
     with pytest.raises(ValueError, match="'keep' or 'strict', got 'drop'"):
         DynamicPool(3, "drop")

@@ -103,5 +103,5 @@ def test_fused_and_plain_smoothing_agree_forward_and_backward(size, batch):
 
 
 def test_a_negative_number_of_smoothings_is_an_error():
-    with pytest.raises(ValueError, match="at least 1 map and 1 pair of mixtures, .*got 3, 2 and -1"):
+    with pytest.raises(ValueError, match=r"at least 1 map and 1 pair of mixtures, .*got 3, 2 and -1"):
         PointwiseProduct(3, 2, -1)

@@ -135,7 +135,7 @@ def test_float32_is_close_to_float64():
 
 def test_repr_and_errors():
     assert repr(Statistics(12)) == "Statistics(12)"
-    with pytest.raises(ValueError, match="order.*got -1"):
+    with pytest.raises(ValueError, match=r"order.*got -1"):
         Statistics(-1)
 
 

@@ -56,7 +56,7 @@ def test_an_operation_prefers_its_fused_version():
         assert double(1) == "reference"
     with using("fused"):
         assert double(1) == "fused"
-        with pytest.raises(KernelUnavailableError, match="'double': it is negative.*TIGRANET_KERNELS"):
+        with pytest.raises(KernelUnavailableError, match=r"'double': it is negative.*TIGRANET_KERNELS"):
             double(-1)
 
 
@@ -96,7 +96,7 @@ def test_standardisation_without_a_kernel_is_an_error_where_fused_ones_are_requi
 
 def test_an_unknown_mode_is_an_error(monkeypatch):
     monkeypatch.setenv("TIGRANET_KERNELS", "fast")
-    with pytest.raises(ValueError, match="TIGRANET_KERNELS.*'fast'"):
+    with pytest.raises(ValueError, match=r"TIGRANET_KERNELS.*'fast'"):
         run_paper_layers()
 
 
