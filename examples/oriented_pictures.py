@@ -19,7 +19,7 @@ from tigranet.data.augment.photometric import tone
 from tigranet.evaluation.curves import relative_change
 from tigranet.evaluation.predictions import logits_of
 from tigranet.graphs.grid import ISOTROPIC
-from tigranet.layers.oriented_product import oriented
+from tigranet.ops import oriented_products
 from tigranet.polynomials import chebyshev
 from tigranet.testing import blobs
 from tigranet.training import Recipe
@@ -77,7 +77,7 @@ def draw_strokes() -> Figure:
         seen = [float(t[0, 0, centre]) for t in chebyshev(y, graph, ORDER)]
         size, fill = (13, "none") if name == "aligned" else (6, "full")  # one upon the other, all are seen
         below[0].plot(range(ORDER + 1), seen, mark, color=colour, markersize=size, fillstyle=fill, label=name)
-        real, imaginary = (float(part) for part in oriented(torch.cat((f, g), 1), graph, 4)[0, :2, centre])
+        real, imaginary = (float(part) for part in oriented_products(torch.cat((f, g), 1), graph, 4)[0, :2, centre])
         below[1].plot([0, real], [0, imaginary], color=colour)
         below[1].plot(real, imaginary, mark, color=colour, markersize=8)
     below[0].set(xlabel="order k", title="isotropic filters there: $T_k(L - I)\\,y$, equal for all three")
@@ -113,7 +113,7 @@ def draw_products() -> Figure:
     places = figure.subplots(len(views), 5)
     for row, (name, view) in zip(places, views.items(), strict=True):
         y = view.flatten(2)
-        planes = oriented(torch.cat((smoothed(y, graph, 1), smoothed(y, graph, 12)), 1), graph, 4)[0]
+        planes = oriented_products(torch.cat((smoothed(y, graph, 1), smoothed(y, graph, 12)), 1), graph, 4)[0]
         row[0].imshow(1 - view[0, 0], cmap="gray", vmin=0, vmax=1)
         row[0].set_ylabel(name, fontsize=10)
         for place, plane in zip(row[1:], planes, strict=True):

@@ -133,7 +133,7 @@ WRONG = {
     ),
     "products of no pairs": (
         lambda _: OrientedProduct(3, 0),
-        "wanted at least 1 map and 1 pair of mixtures, smoothed 0 times or more, got 3, 0 and 0",
+        "at least 1 map and 1 pair of mixtures, smoothed 0 times or more, got 3, 0 and 0",
     ),
     "products of other maps": (
         lambda _: OrientedProduct(3, 1)(torch.rand(1, 2, 16), GridLaplacian(4, 4)),

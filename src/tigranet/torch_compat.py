@@ -63,7 +63,7 @@ def constant_while_tracing(function: Function) -> Function:
 def missing_for_dispatch() -> str | None:
     """Name the private API whose absence makes every fused kernel unsafe.
 
-    Without it nobody can tell whether a functorch transform is active, and the kernels support none.
+    Without it the package cannot tell whether a functorch transform is active, and no kernel supports one.
 
     Returns:
         The reason, or None if this version of PyTorch has all that is needed.
@@ -86,7 +86,7 @@ def in_function_transform() -> bool:
 
 
 def is_observed(tensors: Sequence[Tensor]) -> bool:
-    """Return whether a compiler, a tracer, a dispatch mode or a tensor subclass observes the operations on ``tensors``.
+    """Return whether a compiler, a tracer, a dispatch mode or a tensor subclass observes operations on tensors.
 
     Where this version of PyTorch cannot tell, the answer is True: the registered operator is always correct, only
     slower to call.

@@ -1,5 +1,4 @@
-"""What the layers of products have in common is tested with each of them; here, how a new one is made, and
-smoothing."""
+"""The base class is tested with each of its subclasses. Here: how to define a new one, and smoothing."""
 
 import math
 
@@ -12,15 +11,15 @@ from oracles import some_laplacians
 from tigranet import GridLaplacian
 from tigranet.graphs.grid import ISOTROPIC
 from tigranet.layers import GradientProduct, MirrorProduct, OrientedProduct
-from tigranet.layers.products import Products
+from tigranet.layers.product_layer import ProductLayer
 from tigranet.ops import using
 from tigranet.testing import SQUARE, equivariance_error, on_nodes
 
 GRAPHS = some_laplacians()
 
 
-class Plain(Products):
-    """f times g itself."""
+class PointwiseProduct(ProductLayer):
+    """The pointwise product f g."""
 
     KINDS = 1
 
@@ -29,16 +28,16 @@ class Plain(Products):
         return f * g
 
 
-def test_a_new_product_is_one_method():
-    layer, y = Plain(3, pairs=2), torch.rand(4, 3, 20)
+def test_a_new_layer_defines_one_method():
+    layer, y = PointwiseProduct(3, pairs=2), torch.rand(4, 3, 20)
     assert layer.out_maps == 5
-    answer = layer(y, GridLaplacian(4, 5))
+    result = layer(y, GridLaplacian(4, 5))
     f, g = layer.mixtures[:2] @ y, layer.mixtures[2:] @ y
-    assert torch.equal(answer[:, :3], y)
-    wanted = torch.nn.functional.batch_norm(f * g, None, None, training=True, eps=1e-5)
-    wanted = wanted / (1 + wanted.abs() / 8).sqrt()
-    torch.testing.assert_close(answer[:, 3:], wanted, rtol=1e-4, atol=1e-4)
-    assert repr(layer).startswith("Plain(\n  3, pairs=2")
+    assert torch.equal(result[:, :3], y)
+    expected = torch.nn.functional.batch_norm(f * g, None, None, training=True, eps=1e-5)
+    expected = expected / (1 + expected.abs() / 8).sqrt()
+    torch.testing.assert_close(result[:, 3:], expected, rtol=1e-4, atol=1e-4)
+    assert repr(layer).startswith("PointwiseProduct(\n  3, pairs=2")
 
 
 # smoothing
@@ -46,35 +45,35 @@ def test_a_new_product_is_one_method():
 
 @pytest.mark.parametrize("smoothings", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_mixtures_are_smoothed_by_a_power_of_the_dense_matrix(name, smoothings):
+def test_smoothing_multiplies_by_a_power_of_the_dense_matrix(name, smoothings):
     laplacian = GRAPHS[name]
-    layer, y = Plain(3, 2, smoothings).double(), torch.randn(4, 3, laplacian.num_nodes, dtype=torch.float64)
+    layer, y = PointwiseProduct(3, 2, smoothings).double(), torch.randn(4, 3, laplacian.num_nodes, dtype=torch.float64)
     identity = torch.eye(laplacian.num_nodes, dtype=torch.float64)
     smooth = torch.linalg.matrix_power(identity - layer.TAU * laplacian(identity), smoothings)
     torch.testing.assert_close(layer.smooth_mixtures(y, laplacian), layer.mixtures @ y @ smooth.T)
 
 
-@pytest.mark.parametrize(("pixels", "least", "most"), [(2, -0.08, 0.14), (4, 0.56, 0.58), (8, 0.87, 0.88)])
-def test_fine_waves_vanish_and_long_ones_stay(pixels, least, most):
-    """On the torus a wave comes back times 1 - tau lambda; (2 pixels, 2 pixels) is the finest of all."""
-    layer, torus = Plain(1, 1, 1).double(), GridLaplacian(8, 8, boundary="torus", diagonal=ISOTROPIC)
+@pytest.mark.parametrize(("pixels", "lowest", "highest"), [(2, -0.08, 0.14), (4, 0.56, 0.58), (8, 0.87, 0.88)])
+def test_smoothing_removes_fine_waves_and_keeps_long_ones(pixels, lowest, highest):
+    """On the torus a wave is multiplied by 1 - tau lambda; (2 pixels, 2 pixels) is the finest wave."""
+    layer, torus = PointwiseProduct(1, 1, 1).double(), GridLaplacian(8, 8, boundary="torus", diagonal=ISOTROPIC)
     nn.init.ones_(layer.mixtures)
     wave = (2 * math.pi / pixels * torch.arange(8.0).double()).cos()
     flat = torch.ones(8, dtype=torch.float64)
     for other in (flat, wave) if pixels == 2 else (flat,):
         y = torch.outer(wave, other).reshape(1, 1, 64)
-        left = layer.smooth_mixtures(y, torus)[0, 0] @ y[0, 0] / (y**2).sum()
-        torch.testing.assert_close(layer.smooth_mixtures(y, torus)[:, :1], left * y)
-        assert least < left < most
+        factor = layer.smooth_mixtures(y, torus)[0, 0] @ y[0, 0] / (y**2).sum()
+        torch.testing.assert_close(layer.smooth_mixtures(y, torus)[:, :1], factor * y)
+        assert lowest < factor < highest
 
 
 @pytest.mark.parametrize("kind", [OrientedProduct, MirrorProduct, GradientProduct])
-def test_a_smoothed_layer_is_the_layer_of_smooth_mixtures_and_turns_with_the_image(kind):
+def test_a_layer_with_smoothing_uses_smooth_mixtures_and_rotates_with_the_image(kind):
     grid, y = GridLaplacian(7, 7), torch.rand(3, 4, 49)
     layer = kind(4, 2, smoothings=1)
-    answer = layer(y, grid)
-    wanted = layer.standardise.train().rooted(layer.products(layer.smooth_mixtures(y, grid), grid), 8, behind=y)
-    torch.testing.assert_close(answer, wanted)
+    result = layer(y, grid)
+    expected = layer.standardise.train().compressed(layer.products(layer.smooth_mixtures(y, grid), grid), 8, after=y)
+    torch.testing.assert_close(result, expected)
     layer.eval()
     for name, move in SQUARE.items():
         if "reflected" not in name:
@@ -82,7 +81,7 @@ def test_a_smoothed_layer_is_the_layer_of_smooth_mixtures_and_turns_with_the_ima
     assert "pairs=2, smoothings=1" in repr(layer)
 
 
-def test_the_gradients_of_a_smoothed_layer_are_right():
+def test_gradients_of_a_layer_with_smoothing():
     layer, y = OrientedProduct(2, 1, 2).double(), torch.randn(2, 2, 20, dtype=torch.float64, requires_grad=True)
     grid = GridLaplacian(4, 5)
     assert gradcheck(lambda y, w: torch.func.functional_call(layer, {"mixtures": w}, (y, grid)), (y, layer.mixtures))
@@ -91,20 +90,18 @@ def test_the_gradients_of_a_smoothed_layer_are_right():
 @pytest.mark.parametrize("size", [(26, 26), (9, 5), (1, 7)])
 @pytest.mark.parametrize("batch", [1, 40])
 def test_fused_and_plain_smoothing_agree_forward_and_backward(size, batch):
-    grid, found = GridLaplacian(*size, diagonal=ISOTROPIC), []
+    grid, results = GridLaplacian(*size, diagonal=ISOTROPIC), []
     y, layer = torch.randn(batch, 48, grid.num_nodes), OrientedProduct(48, 36, 1)
     upstream = torch.randn(batch, 72, grid.num_nodes)
     for mode in ("plain", "fused"):
         with using(mode):
-            given = y.clone().requires_grad_()
-            smooth = layer.smooth_mixtures(given, grid)
-            found.append((smooth, *torch.autograd.grad(smooth, (given, layer.mixtures), upstream)))
-    for came, wanted in zip(found[1], found[0], strict=True):
-        torch.testing.assert_close(came, wanted, rtol=1e-4, atol=1e-4 * float(wanted.detach().abs().max()))
+            maps = y.clone().requires_grad_()
+            smooth = layer.smooth_mixtures(maps, grid)
+            results.append((smooth, *torch.autograd.grad(smooth, (maps, layer.mixtures), upstream)))
+    for actual, expected in zip(results[1], results[0], strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4 * float(expected.detach().abs().max()))
 
 
-def test_smoothing_less_than_never_is_refused():
-    with pytest.raises(
-        ValueError, match="wanted at least 1 map and 1 pair of mixtures, smoothed 0 times or more, got 3, 2"
-    ):
-        Plain(3, 2, -1)
+def test_a_negative_number_of_smoothings_is_an_error():
+    with pytest.raises(ValueError, match=r"at least 1 map and 1 pair of mixtures, .*got 3, 2 and -1"):
+        PointwiseProduct(3, 2, -1)

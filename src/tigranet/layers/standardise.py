@@ -123,9 +123,9 @@ class Standardise(nn.Module):
     def _update_estimates(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
         with torch.no_grad():
             self.batches += 1
-            rate = (1 / self.batches).clamp(min=self.momentum).to(mean.dtype)
-            self.mean.lerp_(mean, rate)
-            self.variance.lerp_(variance, rate)
+            rate = (1 / self.batches).clamp(min=self.momentum).to(self.mean.dtype)
+            self.mean.lerp_(mean.to(self.mean.dtype), rate)
+            self.variance.lerp_(variance.to(self.mean.dtype), rate)
 
     def extra_repr(self) -> str:
         """Describe the layer."""
