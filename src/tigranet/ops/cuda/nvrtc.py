@@ -88,9 +88,10 @@ def kernel(
         _initialise_in_this_thread(device.index)
         with torch.cuda.device(device):
             loaded = _load_or_compile(name, source, options, device)
+            function = loaded.func
             if dynamic_shared_memory >= MAX_STATIC_SHARED_MEMORY:
                 attribute = _MAX_DYNAMIC_SHARED_MEMORY_ATTRIBUTE
-                _check(_driver().cuFuncSetAttribute(loaded.func, attribute, dynamic_shared_memory))
+                _check(_driver().cuFuncSetAttribute(function, attribute, dynamic_shared_memory))
     except KernelUnavailableError as error:
         _failures[key] = str(error)
         raise
@@ -99,7 +100,7 @@ def kernel(
             raise  # the next attempt may succeed
         _failures[key] = f"the CUDA kernel '{name}' cannot be loaded: {_brief(error)}"
         raise KernelUnavailableError(_failures[key]) from error
-    return Kernel(name, loaded.func, dynamic_shared_memory, loaded)
+    return Kernel(name, function, dynamic_shared_memory, loaded)
 
 
 def _load_or_compile(name: str, source: str, options: list[str], device: torch.device) -> Any:
