@@ -22,7 +22,7 @@ from tigranet.data.augment.photometric import tone
 from tigranet.evaluation.curves import relative_change
 from tigranet.evaluation.predictions import logits_of
 from tigranet.graphs.grid import ISOTROPIC
-from tigranet.layers.oriented_product import oriented
+from tigranet.ops import oriented_products
 from tigranet.polynomials import chebyshev
 from tigranet.testing import blobs
 from tigranet.training import Recipe
@@ -84,7 +84,7 @@ def draw_strokes() -> Figure:
         filter_axes.plot(
             range(MAX_ORDER + 1), responses, marker, color=colour, markersize=size, fillstyle=fill, label=name
         )
-        real, imaginary = (float(part) for part in oriented(torch.cat((f, g), 1), graph, 4)[0, :2, centre])
+        real, imaginary = (float(part) for part in oriented_products(torch.cat((f, g), 1), graph, 4)[0, :2, centre])
         product_axes.plot([0, real], [0, imaginary], color=colour)
         product_axes.plot(real, imaginary, marker, color=colour, markersize=8)
     filter_axes.set(xlabel="order k", title="isotropic filters $T_k(L - I)\\,y$ at the centre: equal")
@@ -120,7 +120,7 @@ def draw_products() -> Figure:
     grid = figure.subplots(len(views), 5)
     for row, (name, view) in zip(grid, views.items(), strict=True):
         y = view.flatten(2)
-        planes = oriented(torch.cat((smooth(y, graph, 1), smooth(y, graph, 12)), 1), graph, 4)[0]
+        planes = oriented_products(torch.cat((smooth(y, graph, 1), smooth(y, graph, 12)), 1), graph, 4)[0]
         row[0].imshow(1 - view[0, 0], cmap="gray", vmin=0, vmax=1)
         row[0].set_ylabel(name, fontsize=10)
         for axes, plane in zip(row[1:], planes, strict=True):

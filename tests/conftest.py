@@ -1,3 +1,6 @@
+import os
+from pathlib import Path
+
 import jaxtyping
 import pytest
 import torch
@@ -5,6 +8,9 @@ import torch
 from tigranet import TIGraNet
 from tigranet.data import DataSet, load
 from tigranet.training import Recipe, fit
+
+# Kernels that were compiled in one session are used in the next. This comes before collection, which imports them.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "numba"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-// A CUDA block on the CPU: every thread is a fiber that runs until it must wait for the others.
+// Runs a CUDA block on the CPU: every thread is a fiber that runs until it has to wait for the others.
 #include <ucontext.h>
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ static char* memory;
 namespace fibers {
 struct Fiber { ucontext_t context; std::vector<char> stack; Three index; bool done; long warp_steps; };
 static std::vector<Fiber> all;
-static std::vector<long> warp_arrived;  // arrivals of a warp's lanes at its meetings, all together
+static std::vector<long> warp_arrived;  // number of arrivals of the lanes of each warp at its meetings
 static long arrived, live, meetings;
 static int current;
 static ucontext_t scheduler;
@@ -34,12 +34,12 @@ static int lanes(int warp) {
   int left = (int)all.size() - 32 * warp;
   return left < 32 ? left : 32;
 }
-// all lanes of a warp must come here; none has returned before the others
+// All lanes of a warp must call this; no lane may have returned before.
 static void meet_warp() {
   int warp = current / 32;
-  long wanted = ++all[current].warp_steps * lanes(warp);
+  long target = ++all[current].warp_steps * lanes(warp);
   warp_arrived[warp]++;
-  while (warp_arrived[warp] < wanted) yield();
+  while (warp_arrived[warp] < target) yield();
 }
 static void meet_block() {
   long meeting = meetings;
@@ -47,7 +47,7 @@ static void meet_block() {
   while (meeting == meetings) yield();
 }
 template <typename T> static T from(T value, int lane) {
-  std::vector<char>& slot = slots[all[current].warp_steps & 1];  // two in turn: nobody is two meetings ahead
+  std::vector<char>& slot = slots[all[current].warp_steps & 1];  // two slots alternate, because no lane is two meetings ahead
   memcpy(&slot[16 * current], &value, sizeof(T));
   meet_warp();
   memcpy(&value, &slot[16 * (current / 32 * 32 + lane)], sizeof(T));
@@ -99,7 +99,7 @@ inline double rsqrt(double x) { return 1 / std::sqrt(x); }
 inline float __fmaf_rn(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 inline double __fma_rn(double x, double y, double z) { return __builtin_fma(x, y, z); }
 template <typename To, typename From> To bits_of(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
-// a GPU has one NaN only, with a positive sign
+// a GPU has only one NaN, with a positive sign
 inline unsigned __float_as_uint(float x) { return std::isnan(x) ? 0x7fffffffu : bits_of<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return bits_of<float>(x); }
 inline int __double2hiint(double x) {
@@ -120,7 +120,7 @@ template <typename... A> static void call(void (*kernel)(A...)) { call(kernel, s
 }  // namespace fibers
 
 #define EMULATED(kernel) \
-  extern "C" void launch(void** arguments, int* grid, int* block, int shared) { \
+  extern "C" void launch_##kernel(void** arguments, int* grid, int* block, int shared) { \
     fibers::arguments = arguments; \
     fibers::body = [] { fibers::call(kernel); }; \
     gridDim = {grid[0], grid[1], grid[2]}; \

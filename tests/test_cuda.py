@@ -1,4 +1,4 @@
-"""What follows the device: run on a machine with a GPU."""
+"""Graphs and networks on a GPU. These tests need one."""
 
 import copy
 
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.mark.parametrize(
     "graph", [GridLaplacian(6, 7), GridLaplacian(6, 7, boundary="torus"), SparseLaplacian(random_graph())]
 )
-def test_a_graph_answers_where_the_signal_is(graph):
+def test_a_laplacian_computes_on_the_device_of_the_signal(graph):
     y = torch.rand(2, 3, graph.num_nodes, dtype=torch.float64)
-    answer = graph(y.cuda())
-    assert answer.is_cuda
-    torch.testing.assert_close(answer.cpu(), graph(y), rtol=0, atol=1e-14)
+    result = graph(y.cuda())
+    assert result.is_cuda
+    torch.testing.assert_close(result.cpu(), graph(y), rtol=0, atol=1e-14)
 
 
 def test_edges_and_masks_may_be_on_the_device():
@@ -29,17 +29,17 @@ def test_edges_and_masks_may_be_on_the_device():
 
 
 @pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small", "oriented-large"])
-def test_a_network_gives_the_answer_of_the_cpu(preset):
+def test_a_network_gives_the_results_of_the_cpu(preset):
     net = TIGraNet(preset, num_classes=3).double().eval()
     images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
-    there = copy.deepcopy(net).cuda()
-    torch.testing.assert_close(there(images.cuda()).cpu(), net(images), rtol=1e-9, atol=1e-9)
-    for mine, other in zip(net.maps(images), there.maps(images.cuda()), strict=True):
+    net_on_gpu = copy.deepcopy(net).cuda()
+    torch.testing.assert_close(net_on_gpu(images.cuda()).cpu(), net(images), rtol=1e-9, atol=1e-9)
+    for mine, other in zip(net.maps(images), net_on_gpu.maps(images.cuda()), strict=True):
         assert mine.active is None or torch.equal(mine.active, other.active.cpu())
 
 
 @pytest.mark.parametrize("preset", ["paper-small", "paper"])
-def test_the_symmetries_hold_there_too(preset):
+def test_a_network_has_its_symmetries_on_the_device(preset):
     images = torch.cat([torch.rand(20, 1, 26, 26), blank_with_patch(26, count=20)]).cuda()
     for boundary in ("free", "torus"):
         net = TIGraNet(preset, num_classes=3, boundary=boundary).eval().cuda()
@@ -47,7 +47,7 @@ def test_the_symmetries_hold_there_too(preset):
         assert max(invariance_error(net, images, transform) for transform in transforms) < 1e-4
 
 
-def test_an_oriented_network_is_exact_there_too():
+def test_an_oriented_network_is_exact_on_the_device():
     images = torch.rand(20, 1, 26, 26).cuda()
     for boundary in ("free", "torus"):
         net = TIGraNet("oriented-small", num_classes=3, boundary=boundary).cuda()
@@ -57,7 +57,7 @@ def test_an_oriented_network_is_exact_there_too():
 
 
 @pytest.mark.parametrize("preset", ["paper-small", "oriented-small", "oriented-large"])
-def test_it_trains_there_and_under_autocast(preset):
+def test_a_network_trains_on_the_device_and_under_autocast(preset):
     net = TIGraNet(preset, num_classes=3).cuda()
     with torch.autocast("cuda", dtype=torch.bfloat16):
         net(torch.rand(4, 1, 28, 28, device="cuda")).sum().backward()

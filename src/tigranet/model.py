@@ -12,8 +12,9 @@ from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
+from tigranet.layers.mirror_product import MirrorProduct
 from tigranet.layers.mixed_conv import MixedConv
-from tigranet.layers.oriented_product import MirrorProduct, OrientedProduct
+from tigranet.layers.oriented_product import OrientedProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics

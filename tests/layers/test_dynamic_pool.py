@@ -4,39 +4,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tigranet import DynamicPool
+from tigranet.layers.dynamic_pool import check_ties
 from tigranet.testing import SQUARE, equivariance_error
 
 
 def algorithm_1(z, omega, num_active):
-    """The paper's loop, with min for max (reading 1): one argmax after the other."""
+    """The paper's loop with min instead of max (reading 1): one argmax after the other."""
     active = torch.zeros_like(z, dtype=torch.bool)
     for b in range(z.shape[0]):
         for i in range(z.shape[1]):
-            free = omega[b, 0].clone()
-            for _ in range(min(num_active, int(free.sum()))):
-                nu = int(torch.where(free, z[b, i], -torch.inf).argmax())
-                free[nu] = False
+            remaining = omega[b, 0].clone()
+            for _ in range(min(num_active, int(remaining.sum()))):
+                nu = int(torch.where(remaining, z[b, i], -torch.inf).argmax())
+                remaining[nu] = False
                 active[b, i, nu] = True
     return active
 
 
-# it is what the paper says
+# the layer computes what the paper defines
 
 
 @pytest.mark.parametrize("ties", ["keep", "strict"])
 @pytest.mark.parametrize("num_active", [1, 7, 19, 20, 50])
-def test_without_ties_it_is_algorithm_1(ties, num_active):
+def test_without_ties_the_result_is_that_of_algorithm_1(ties, num_active):
     z = torch.stack([torch.randperm(20).float() - 9 for _ in range(6)]).reshape(2, 3, 20)
     omega = torch.rand(2, 1, 20) < 0.7
-    wanted = algorithm_1(z, omega, num_active)
-    assert torch.equal(DynamicPool(num_active, ties)(z, omega), wanted)
+    expected = algorithm_1(z, omega, num_active)
+    assert torch.equal(DynamicPool(num_active, ties)(z, omega), expected)
     everywhere = torch.ones_like(omega)
     assert torch.equal(DynamicPool(num_active, ties)(z), algorithm_1(z, everywhere, num_active))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(["keep", "strict"]), st.integers(1, 14))
-def test_the_active_nodes_are_in_omega_and_at_least_as_strong_as_the_rest(data, ties, num_active):
+def test_active_nodes_are_in_omega_and_not_below_the_other_nodes(data, ties, num_active):
     values = st.sampled_from([-2.0, -1.0, 0.0, 0.5, 0.5000001, 1.0, 3.0])
     z = torch.tensor(data.draw(st.lists(values, min_size=24, max_size=24))).reshape(1, 2, 12)
     omega = torch.tensor(data.draw(st.lists(st.booleans(), min_size=12, max_size=12))).reshape(1, 1, 12)
@@ -56,7 +57,7 @@ def test_values_outside_omega_do_not_set_the_scale_of_ties():
     assert DynamicPool(1)(z, omega).tolist() == [[[True, False, False, False]]]
 
 
-# it has the symmetry it claims
+# the layer has the symmetry that its docstring claims
 
 
 def test_ties_are_kept_together():
@@ -65,7 +66,7 @@ def test_ties_are_kept_together():
 
 
 @pytest.mark.parametrize("name", SQUARE)
-def test_it_turns_with_the_image_though_the_background_is_blank(name):
+def test_the_active_nodes_rotate_with_the_image_on_a_blank_background(name):
     image = torch.zeros(1, 2, 8, 8)
     image[:, :, 2:4, 3:6] = torch.rand(1, 2, 2, 3)
 
@@ -75,8 +76,8 @@ def test_it_turns_with_the_image_though_the_background_is_blank(name):
     assert equivariance_error(pool, image, SQUARE[name]) == 0
 
 
-def test_strict_top_j_is_not_equivariant():
-    """Why the default keeps ties: the paper's arbitrary choice among equal values does not turn with the image."""
+def test_exactly_j_nodes_are_not_equivariant():
+    """The paper's arbitrary choice among equal values does not rotate with the image; the default keeps ties."""
     image = torch.zeros(1, 1, 8, 8)
     image[..., 3, 4] = 1
 
@@ -87,36 +88,40 @@ def test_strict_top_j_is_not_equivariant():
     assert max(equivariance_error(pool, image, transform) for transform in SQUARE.values()) == 1
 
 
-def test_rounding_does_not_decide():
+def test_rounding_breaks_no_ties():
     z = torch.rand(1, 1, 100, dtype=torch.float64).round(decimals=1)
     noisy = z + 1e-6 * torch.randn_like(z)
     assert torch.equal(DynamicPool(30)(z), DynamicPool(30)(noisy))
     assert torch.equal(DynamicPool(30)(z), DynamicPool(30)(z.float()))
 
 
-# it learns
+# the layer has the right gradients
 
 
-def test_gradients_pass_through_the_active_nodes_alone():
+def test_gradients_pass_only_through_active_nodes():
     z = torch.rand(1, 2, 10, requires_grad=True)
     active = DynamicPool(4, "strict")(z)
     (z * active).sum().backward()
     assert torch.equal(z.grad, active.float())
 
 
-# it is a well-behaved module
+# the layer is a well-behaved module
 
 
-def test_a_constant_map_is_kept_whole():
+def test_all_nodes_of_a_constant_map_are_active():
     assert DynamicPool(3)(torch.full((1, 1, 10), 0.7)).all()
     assert DynamicPool(3)(torch.zeros(1, 1, 10)).all()
 
 
 def test_repr_and_errors(as_a_user):
     assert repr(DynamicPool(5)) == "DynamicPool(5, ties='keep')"
-    with pytest.raises(ValueError, match="num_active is at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"num_active.*got 0"):
         DynamicPool(0)
-    with pytest.raises(ValueError, match="ties is 'keep' or 'strict', got 'drop'"):
+    with pytest.raises(ValueError, match="'keep' or 'strict', got 'drop'"):
         DynamicPool(3, "drop")
-    with pytest.raises(ValueError, match="tolerance is a fraction"):
+    with pytest.raises(ValueError, match=r"tolerance.*\[0, 1\), got -1"):
         DynamicPool(3, tolerance=-1)
+    for ties in ("keep", "strict"):
+        check_ties(ties)
+    with pytest.raises(ValueError, match="'keep' or 'strict', got 'drop'"):
+        check_ties("drop")

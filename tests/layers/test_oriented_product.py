@@ -9,12 +9,12 @@ from tigranet.testing import SQUARE, blobs, equivariance_error, on_nodes, torus_
 KINDS = [OrientedProduct, MirrorProduct]
 
 
-def settled(layer, y, laplacian):
+def in_evaluation_mode(layer, y, laplacian):
     layer(y, laplacian)
     return layer.eval()
 
 
-# it is what its docstring says
+# the layer computes what its docstring defines
 
 
 def test_products_of_quadratic_images_are_the_closed_form():
@@ -25,35 +25,29 @@ def test_products_of_quadratic_images_are_the_closed_form():
     d2f, d2g = torch.tensor(1 - 0 + 2j * 3), torch.tensor(-2 - 0.5 + 2j * 1)
     first, second = df * dg.conj(), (d2f * d2g.conj()).expand(9, 11)
     layer = OrientedProduct(2, 1).double()
-    came = layer.products(torch.stack((f.flatten(), g.flatten()))[None], GridLaplacian(9, 11))
-    for part, wanted in zip(came[0], (first.real, first.imag, second.real, second.imag), strict=True):
-        torch.testing.assert_close(part.reshape(9, 11)[2:-2, 2:-2], wanted[2:-2, 2:-2].double(), rtol=0, atol=1e-10)
+    actual = layer.products(torch.stack((f.flatten(), g.flatten()))[None], GridLaplacian(9, 11))
+    for part, expected in zip(actual[0], (first.real, first.imag, second.real, second.imag), strict=True):
+        torch.testing.assert_close(part.reshape(9, 11)[2:-2, 2:-2], expected[2:-2, 2:-2].double(), rtol=0, atol=1e-10)
 
 
-def test_the_maps_come_first_then_the_products_standardised_kind_after_kind():
+def test_the_maps_come_first_then_the_standardised_products_kind_after_kind():
     layer, y, grid = OrientedProduct(3, 2).double(), torch.rand(4, 3, 20, dtype=torch.float64), GridLaplacian(4, 5)
-    answer = layer(y, grid)
-    assert torch.equal(answer[:, :3], y)
-    mixed = torch.einsum("pk,bkn->bpn", layer.mixtures, y)
-    products = layer.products(mixed, grid)
-    wanted = torch.nn.functional.batch_norm(products, None, None, training=True, eps=1e-5)
-    wanted = wanted / (1 + wanted.abs() / 8).sqrt()
-    torch.testing.assert_close(answer[:, 3:], wanted)
+    result = layer(y, grid)
+    assert torch.equal(result[:, :3], y)
+    mixtures = torch.einsum("pk,bkn->bpn", layer.mixtures, y)
+    products = layer.products(mixtures, grid)
+    expected = torch.nn.functional.batch_norm(products, None, None, training=True, eps=1e-5)
+    expected = expected / (1 + expected.abs() / 8).sqrt()
+    torch.testing.assert_close(result[:, 3:], expected)
     omega = torch.rand(4, 1, 20) < 0.5
-    torch.testing.assert_close(layer(y, grid, omega), answer * omega)
+    torch.testing.assert_close(layer(y, grid, omega), result * omega)
 
 
-def test_the_mirrors_products_are_the_real_ones():
-    f, g, grid = torch.rand(2, 3, 20), torch.rand(2, 3, 20), GridLaplacian(4, 5)
-    four, two = (kind(3, 3).products(torch.cat((f, g), 1), grid) for kind in (OrientedProduct, MirrorProduct))
-    assert torch.equal(four.unflatten(1, (4, 3))[:, ::2], two.unflatten(1, (2, 3)))
-
-
-# it has the symmetry it claims
+# the layer has the symmetry that its docstring claims
 
 
 @pytest.mark.parametrize("boundary", ["free", "torus"])
-def test_products_turn_with_the_image_and_reflections_change_a_sign_bit_for_bit(boundary):
+def test_products_rotate_with_the_image_and_reflections_change_a_sign_bit_for_bit(boundary):
     grid, layer, y = GridLaplacian(9, 9, boundary=boundary), OrientedProduct(3, 3), torch.randn(2, 6, 81)
 
     def products(y):
@@ -69,16 +63,16 @@ def test_products_turn_with_the_image_and_reflections_change_a_sign_bit_for_bit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_layer_turns_with_the_image_but_for_rounding(kind):
+def test_the_layer_rotates_with_the_image_up_to_rounding(kind):
     grid, y = GridLaplacian(9, 9), torch.rand(3, 4, 81)
-    layer = settled(kind(4, 3), y, grid)
+    layer = in_evaluation_mode(kind(4, 3), y, grid)
     for name, move in SQUARE.items():
         error = equivariance_error(lambda y: layer(y, grid), y, on_nodes(move, 9, 9))
         assert (error < 1e-6) == (kind is MirrorProduct or "reflected" not in name), name
 
 
 def test_products_of_smooth_images_hardly_change_for_any_angle():
-    """Means over the image of squared products, which would be constant but for the stencil's own anisotropy."""
+    """Means over the image of squared products, which are constant except for the anisotropy of the stencil."""
     layer, grid = OrientedProduct(2, 4), GridLaplacian(28, 28)
 
     def means(degrees):
@@ -90,7 +84,7 @@ def test_products_of_smooth_images_hardly_change_for_any_angle():
         torch.testing.assert_close(means(float(degrees)), upright, rtol=0.02, atol=0)
 
 
-# it learns
+# the layer has the right gradients
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,28 +97,28 @@ def test_gradcheck(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_parameter_moves(kind):
+def test_every_parameter_has_a_gradient(kind):
     layer = kind(3, 2)
     layer(torch.rand(4, 3, 30), GridLaplacian(5, 6)).pow(3).sum().backward()
     assert (layer.mixtures.grad != 0).all()
 
 
-# it is a well-behaved module
+# the layer is a well-behaved module
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("size", [(4, 5), (1, 7), (2, 2), (3, 1), (9, 4)])
 @pytest.mark.parametrize("batch", [0, 1, 3])
-def test_it_runs_at_every_size(kind, size, batch):
+def test_the_layer_runs_at_every_size(kind, size, batch):
     for boundary in ("free", "torus"):
         grid, layer = GridLaplacian(*size, boundary=boundary), kind(2, 3)
         for training in (True, False):
-            answer = layer.train(training)(torch.rand(batch, 2, grid.num_nodes), grid)
-            assert answer.shape == (batch, layer.out_maps, grid.num_nodes)
-            assert torch.isfinite(answer).all()
+            result = layer.train(training)(torch.rand(batch, 2, grid.num_nodes), grid)
+            assert result.shape == (batch, layer.out_maps, grid.num_nodes)
+            assert torch.isfinite(result).all()
 
 
-def test_under_autocast_the_maps_stay_in_float32():
+def test_autocast_keeps_the_maps_in_float32():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert OrientedProduct(3, 2)(torch.rand(2, 3, 20), GridLaplacian(4, 5)).dtype == torch.float32
 
@@ -132,4 +126,3 @@ def test_under_autocast_the_maps_stay_in_float32():
 def test_repr():
     assert "3, pairs=2" in repr(OrientedProduct(3, 2))
     assert OrientedProduct(3, 2).out_maps == 11
-    assert MirrorProduct(3, 2).out_maps == 7

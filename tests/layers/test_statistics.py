@@ -16,11 +16,11 @@ def chebyshev_matrices(laplacian, order):
     return [(chi * torch.cos(k * angle)) @ chi.T for k in range(order + 1)]
 
 
-# it is what the paper says
+# the layer computes what the paper defines
 
 
 @pytest.mark.parametrize("laplacian", LAPLACIANS.values(), ids=LAPLACIANS.keys())
-def test_it_is_mean_and_variance_of_the_magnitudes_in_the_eigenbasis(laplacian):
+def test_the_statistics_are_mean_and_variance_of_the_magnitudes_in_the_eigenbasis(laplacian):
     z = torch.randn(2, 3, laplacian.num_nodes, dtype=torch.float64)
     active = torch.rand(2, 3, laplacian.num_nodes) < 0.5
     phi = Statistics(5)(z, laplacian, active).reshape(2, 3, 6, 2)
@@ -32,7 +32,7 @@ def test_it_is_mean_and_variance_of_the_magnitudes_in_the_eigenbasis(laplacian):
         )
 
 
-def test_each_map_has_its_row_of_mean_and_variance():
+def test_the_statistics_are_ordered_by_map_order_and_moment():
     laplacian, z = GridLaplacian(4, 5), torch.randn(2, 3, 20, dtype=torch.float64)
     phi = Statistics(4)(z, laplacian)
     assert phi.shape == (2, 3 * 2 * 5)
@@ -43,18 +43,18 @@ def test_each_map_has_its_row_of_mean_and_variance():
 
 def test_autograd_is_the_closed_form():
     """1/N sign(t) for the mean (Eq. der_stat1), 2/N (|t| - mu) sign(t) for the variance (reading 7),
-    carried back to z by the transposed Chebyshev matrices."""
+    multiplied by the transposed Chebyshev matrices."""
     laplacian = GridLaplacian(4, 5)
     z = torch.randn(1, 1, 20, dtype=torch.float64, requires_grad=True)
     g = torch.rand(5, 2, dtype=torch.float64)  # dE/dmu_k, dE/dsigma2_k
     Statistics(4)(z, laplacian).backward(g.reshape(1, 10))
-    wanted = torch.zeros(20, dtype=torch.float64)
+    expected = torch.zeros(20, dtype=torch.float64)
     for k, t_k in enumerate(chebyshev_matrices(laplacian, 4)):
         t = t_k @ z.detach()[0, 0]
         magnitude = t.abs()
         d_t = (g[k, 0] + 2 * (magnitude - magnitude.mean()) * g[k, 1]) * t.sign() / 20
-        wanted += t_k.T @ d_t
-    torch.testing.assert_close(z.grad[0, 0], wanted, rtol=0, atol=1e-10)
+        expected += t_k.T @ d_t
+    torch.testing.assert_close(z.grad[0, 0], expected, rtol=0, atol=1e-10)
 
 
 def test_the_papers_variance_derivative_is_the_diagonal_term():
@@ -66,8 +66,8 @@ def test_the_papers_variance_derivative_is_the_diagonal_term():
     torch.testing.assert_close(diagonal + others, 2 / n * (t - t.mean()))
 
 
-def test_what_is_zero_but_for_rounding_has_no_gradient():
-    """Reading 8: on a symmetric signal some t vanish exactly; their sign would be noise."""
+def test_values_that_are_zero_up_to_rounding_have_no_gradient():
+    """Reading 8: for a symmetric signal some t are zero in exact arithmetic, and their sign is noise."""
     laplacian = GridLaplacian(1, 9, neighbours=4)
     z = torch.zeros(1, 1, 9, dtype=torch.float64)
     z[0, 0, 3], z[0, 0, 5] = 1.0, -1.0  # odd about node 4, where every t_k is 0
@@ -83,25 +83,25 @@ def test_what_is_zero_but_for_rounding_has_no_gradient():
     assert (at_zero.grad == 0).all()
 
 
-# it has the symmetry it claims
+# the layer has the symmetry that its docstring claims
 
 
 @pytest.mark.parametrize("boundary", ["free", "torus"])
-def test_turning_the_image_changes_nothing(boundary):
+def test_the_statistics_do_not_change_when_the_image_is_rotated(boundary):
     laplacian = GridLaplacian(9, 9, boundary=boundary)
     z = torch.randn(2, 3, 81, dtype=torch.float64)
     for transform in SQUARE.values():
         assert invariance_error(lambda z: Statistics(8)(z, laplacian), z, on_nodes(transform, 9, 9)) < 1e-14
 
 
-def test_shifting_on_the_torus_changes_nothing():
+def test_the_statistics_do_not_change_when_the_image_is_shifted_on_the_torus():
     laplacian = GridLaplacian(5, 6, boundary="torus")
     z = torch.randn(2, 3, 30, dtype=torch.float64)
     for shift in torus_shifts(5, 6):
         assert invariance_error(lambda z: Statistics(8)(z, laplacian), z, on_nodes(shift, 5, 6)) < 1e-14
 
 
-# it learns
+# the layer has the right gradients
 
 
 @pytest.mark.parametrize("laplacian", [LAPLACIANS["torus"], LAPLACIANS["mask"]], ids=["torus", "mask"])
@@ -111,7 +111,7 @@ def test_gradcheck(laplacian):
     assert gradcheck(lambda z: Statistics(3)(z, laplacian, active), z)
 
 
-# it is a well-behaved module
+# the layer is a well-behaved module
 
 
 @pytest.mark.parametrize("order", [0, 1, 12])
@@ -135,7 +135,7 @@ def test_float32_is_close_to_float64():
 
 def test_repr_and_errors():
     assert repr(Statistics(12)) == "Statistics(12)"
-    with pytest.raises(ValueError, match="order is at least 0, got -1"):
+    with pytest.raises(ValueError, match=r"order.*got -1"):
         Statistics(-1)
 
 

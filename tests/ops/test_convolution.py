@@ -1,4 +1,4 @@
-"""The fused convolution is the plain one to the bit; its gradients to rounding."""
+"""The fused convolution equals the reference bit for bit, and its gradients up to rounding."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tigranet.testing import SQUARE, equivariance_error, on_nodes, torus_shift
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_fifty_random_cases(seed):
+def test_random_cases(seed):
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     for _ in range(50):
@@ -26,21 +26,23 @@ def test_fifty_random_cases(seed):
 
 
 @pytest.mark.parametrize("size", [(150, 70), (2, 6000)])
-def test_large_images_are_combined_in_pieces(size):
+def test_large_images_are_computed_in_pieces(size):
     grid, conv = GridLaplacian(*size), SpectralConv(6, 7, 5).double()
     y, g = (
         torch.randn(1, 6, grid.num_nodes, dtype=torch.float64),
         torch.randn(1, 7, grid.num_nodes, dtype=torch.float64),
     )
-    (came, g_came), (wanted, g_wanted) = (convolution(mode, conv, y, grid, None, g) for mode in ("fused", "plain"))
-    assert torch.equal(came, wanted)
-    for mine, other in zip(g_came, g_wanted, strict=True):
+    (actual, g_actual), (expected, g_expected) = (
+        convolution(mode, conv, y, grid, None, g) for mode in ("fused", "plain")
+    )
+    assert torch.equal(actual, expected)
+    for mine, other in zip(g_actual, g_expected, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10 * float(other.abs().max()))
 
 
 @pytest.mark.parametrize("boundary", ["free", "torus"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_maps_of_a_turned_image_are_the_turned_maps_bit_for_bit(boundary, dtype):
+def test_the_maps_rotate_with_the_image_bit_for_bit(boundary, dtype):
     grid, conv = GridLaplacian(26, 26, boundary=boundary), SpectralConv(3, 10, 4).to(dtype)
     y = torch.rand(2, 3, 26 * 26, dtype=dtype)
     with using("fused"):
@@ -50,12 +52,14 @@ def test_the_maps_of_a_turned_image_are_the_turned_maps_bit_for_bit(boundary, dt
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 @pytest.mark.parametrize("node", [0, 4, 11, 19])
-def test_nan_and_infinity_come_out_as_from_the_plain_version(value, node):
+def test_nan_and_infinity_propagate_as_in_the_reference(value, node):
     grid, y, conv = GridLaplacian(4, 5), torch.rand(2, 2, 20), SpectralConv(2, 3, 3)
     y[0, 1, node] = value
     for omega in (None, torch.rand(2, 1, 20) < 0.5):
-        came, wanted = (convolution(mode, conv, y, grid, omega, torch.ones(2, 3, 20))[0] for mode in ("fused", "plain"))
-        assert torch.allclose(came, wanted, rtol=0, atol=0, equal_nan=True)
+        actual, expected = (
+            convolution(mode, conv, y, grid, omega, torch.ones(2, 3, 20))[0] for mode in ("fused", "plain")
+        )
+        assert torch.allclose(actual, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_an_empty_batch():
@@ -66,7 +70,7 @@ def test_an_empty_batch():
     assert (conv.alpha.grad == 0).all()
 
 
-def test_gradients_that_nobody_wants_are_not_made():
+def test_gradients_that_are_not_needed_are_not_computed():
     conv, grid = SpectralConv(2, 3, 2), GridLaplacian(4, 5)
     y = torch.rand(2, 2, 20)
     with using("fused"):
@@ -91,7 +95,7 @@ def test_first_and_second_derivatives():
         assert gradgradcheck(function, (y, conv.alpha, conv.beta))
 
 
-def test_the_operator_is_registered_as_pytorch_wants_it():
+def test_the_operator_passes_the_checks_of_pytorch():
     conv, y = SpectralConv(2, 3, 2), torch.rand(2, 2, 20, requires_grad=True)
     for omega in (None, torch.rand(2, 1, 20) < 0.5):
         args = (y, conv.alpha, conv.beta, omega, 4, 5, 8, False, 1.0)

@@ -1,4 +1,4 @@
-"""Fused where one fits, plain elsewhere, either one on request."""
+"""Fused kernels where they fit, plain PyTorch elsewhere, and either one on request."""
 
 import os
 import subprocess
@@ -9,77 +9,112 @@ import torch
 
 from oracles import random_graph
 from tigranet import DynamicPool, GridLaplacian, SparseLaplacian, SpectralConv, Statistics, TIGraNet
-from tigranet.ops import dispatch, using
+from tigranet.layers import Standardise
+from tigranet.ops import using
+from tigranet.ops.dispatch import operation, why_beyond_cuda_limits
+from tigranet.ops.fallback import KernelUnavailableError
 
 
-class Spy(torch.utils._python_dispatch.TorchDispatchMode):
-    """Which of our operators ran."""
+class OperatorRecorder(torch.utils._python_dispatch.TorchDispatchMode):
+    """Records which of our operators run."""
 
     def __init__(self):
         super().__init__()
-        self.seen = set()
+        self.names = set()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         if function.namespace == "tigranet":
-            self.seen.add(function._opname)
+            self.names.add(function._opname)
         return function(*args, **(kwargs or {}))
 
 
-def seen(function):
-    with Spy() as spy:
+def operators(function):
+    with OperatorRecorder() as recorder:
         function()
-    return spy.seen
+    return recorder.names
 
 
 GRID = GridLaplacian(4, 5)
 
 
-def everything(dtype=torch.float32, grid=GRID):
+def run_paper_layers(dtype=torch.float32, grid=GRID):
     conv, y = SpectralConv(2, 3, 2).to(dtype), torch.rand(2, 2, grid.num_nodes, dtype=dtype)
     z = conv(y, grid)
     return Statistics(3)(z, grid, DynamicPool(5)(z))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_on_a_grid_all_three_are_fused(dtype):
-    assert seen(lambda: everything(dtype)) == {"convolution", "pooling", "statistics"}
+def test_an_operation_prefers_its_fused_version():
+    @operation
+    def double(x):
+        return "reference"
 
-
-def test_on_other_graphs_only_the_pooling_is():
-    assert seen(lambda: everything(torch.float32, SparseLaplacian(random_graph()))) == {"pooling"}
-
-
-def test_plain_on_request(monkeypatch):
-    monkeypatch.setenv("TIGRANET_KERNELS", "plain")
-    assert not seen(everything)
+    double.fused(lambda x: "fused")
+    double.supported_by_kernels(lambda x: "it is negative" if x < 0 else None)
+    assert double(1) == "fused"
+    assert double(-1) == double.reference(1) == "reference"
+    with using("plain"):
+        assert double(1) == "reference"
     with using("fused"):
-        assert seen(everything)
-    assert not seen(everything)
+        assert double(1) == "fused"
+        with pytest.raises(KernelUnavailableError, match=r"'double': it is negative.*TIGRANET_KERNELS"):
+            double(-1)
 
 
-def test_fused_on_request_says_why_it_cannot(monkeypatch):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_on_a_grid_all_layers_of_the_paper_are_fused(dtype):
+    assert operators(lambda: run_paper_layers(dtype)) == {"convolution", "pooling", "statistics"}
+
+
+def test_on_other_graphs_only_the_pooling_is_fused():
+    assert operators(lambda: run_paper_layers(grid=SparseLaplacian(random_graph()))) == {"pooling"}
+
+
+def test_plain_pytorch_on_request(monkeypatch):
+    monkeypatch.setenv("TIGRANET_KERNELS", "plain")
+    assert not operators(run_paper_layers)
+    with using("fused"):
+        assert operators(run_paper_layers)
+    assert not operators(run_paper_layers)
+
+
+def test_where_fused_kernels_are_required_an_error_gives_the_reason(monkeypatch):
     monkeypatch.setenv("TIGRANET_KERNELS", "fused")
-    everything()
-    with pytest.raises(RuntimeError, match=r"there is none for SparseLaplacian\(.*no grid: unset TIGRANET_KERNELS"):
-        everything(torch.float32, SparseLaplacian(random_graph()))
-    monkeypatch.setattr(dispatch, "HAS_NUMBA", False)
-    with pytest.raises(RuntimeError, match="there is none without numba: pip install numba"):
-        everything()
+    run_paper_layers()
+    graph = SparseLaplacian(random_graph())
+    with pytest.raises(KernelUnavailableError, match=r"'convolution'.*SparseLaplacian\(.*not a grid.*TIGRANET_KERNELS"):
+        run_paper_layers(grid=graph)
 
 
-def test_without_numba_it_is_plain(monkeypatch):
-    monkeypatch.setattr(dispatch, "HAS_NUMBA", False)
-    assert not seen(everything)
+@pytest.mark.parametrize("training", [True, False])
+def test_standardisation_without_a_kernel_is_an_error_where_fused_ones_are_required(training, monkeypatch):
+    layer, z = Standardise(2).half().train(training), torch.rand(3, 2, 5).half()
+    assert layer(z).shape == z.shape
+    monkeypatch.setenv("TIGRANET_KERNELS", "fused")
+    with pytest.raises(KernelUnavailableError, match=r"'standardise.*float16 is neither float32 nor float64"):
+        layer(z)
 
 
-def test_a_mode_that_is_none(monkeypatch):
+def test_an_unknown_mode_is_an_error(monkeypatch):
     monkeypatch.setenv("TIGRANET_KERNELS", "fast")
-    with pytest.raises(ValueError, match="TIGRANET_KERNELS is plain, fused or auto, got 'fast'"):
-        everything()
+    with pytest.raises(ValueError, match=r"TIGRANET_KERNELS.*'fast'"):
+        run_paper_layers()
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script")  # PyTorch's own
-def test_transforms_of_functions_get_the_plain_version():
+def test_limits_of_a_gpu_are_checked_for_the_backward_kernel_only_if_it_is_needed(monkeypatch):
+    from tigranet.ops import dispatch
+
+    def why_unsupported(grid, itemsize, limits, backward):
+        assert (grid.height, grid.width, itemsize, limits) == (4, 5, 4, "limits")
+        return "too large" if backward else None
+
+    monkeypatch.setattr(dispatch, "_cuda_limits", lambda device: "limits")
+    z = torch.rand(1, 2, 20)
+    assert why_beyond_cuda_limits(why_unsupported, z, GRID, False) is None
+    assert why_beyond_cuda_limits(why_unsupported, z, GRID, True) == "too large"
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")  # from PyTorch itself
+def test_function_transforms_use_plain_pytorch():
     z, layer = torch.rand(3, 1, 2, 20, dtype=torch.float64), Statistics(3)
     mapped = torch.func.vmap(lambda z: layer(z, GRID))(z)
     torch.testing.assert_close(mapped, torch.stack([layer(each, GRID) for each in z]))
@@ -92,32 +127,39 @@ def test_transforms_of_functions_get_the_plain_version():
     torch.testing.assert_close(tangent, forward)
 
 
-def test_wrong_shapes_meet_the_layers_own_messages(as_a_user):
-    with pytest.raises(ValueError, match="reads maps"):
+@pytest.mark.parametrize("mode", ["auto", "plain", "fused"])
+def test_wrong_shapes_give_the_error_of_the_layer_in_every_mode(mode, as_a_user):
+    with using(mode), pytest.raises(ValueError, match=r"\(2, 3, 20\) with active nodes \(2, 2, 20\)"):
         Statistics(3)(torch.rand(2, 3, 20), GRID, torch.ones(2, 2, 20, dtype=torch.bool))
-    with pytest.raises(ValueError, match="reads 20 values"):
+
+
+def test_wrong_signals_give_the_error_of_the_graph(as_a_user):
+    with pytest.raises(ValueError, match="20 values"):
         Statistics(3)(torch.rand(2, 3, 21), GRID)
     with pytest.raises(TypeError, match="float32 or float64"):
         Statistics(3)(torch.rand(2, 3, 20).half(), GRID)
 
 
-def test_a_network_trains_alike():
+def test_a_network_has_the_same_gradients_in_both_modes():
     net, images = TIGraNet("SC[3,2]-DP[40]-SC[4,2]-DP[20]-S[4]-FC[5]", num_classes=3).double(), torch.rand(4, 1, 9, 8)
     gradients = []
     for mode in ("plain", "fused"):
         with using(mode):
             loss = net(images.double()).square().mean()
             gradients.append(torch.autograd.grad(loss, list(net.parameters())))
-    for mine, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-9, atol=1e-12)
+    for plain, fused in zip(*gradients, strict=True):
+        torch.testing.assert_close(plain, fused, rtol=1e-9, atol=1e-12)
 
 
-def test_the_import_does_not_load_numba_and_the_first_use_does():
+def test_importing_loads_neither_numba_nor_cuda_code_and_the_cpu_never_loads_cuda_code():
     code = """
-import sys, torch, tigranet
+import sys, torch, tigranet, tigranet.ops
 assert "numba" not in sys.modules
-tigranet.Statistics(2)(torch.rand(1, 1, 20), tigranet.GridLaplacian(4, 5))
+z = torch.rand(1, 1, 20, requires_grad=True)
+tigranet.Statistics(2)(z, tigranet.GridLaplacian(4, 5)).sum().backward()
+tigranet.TIGraNet("MC[2,1]-OP[1]-S[1]", 2)(torch.rand(1, 1, 4, 5)).sum().backward()
 assert "numba" in sys.modules
+assert not [name for name in sys.modules if name.startswith("tigranet.ops.cuda")]
 """
     environment = {**os.environ, "TIGRANET_KERNELS": "fused"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -1,4 +1,4 @@
-"""Products of image gradients, fused: the plain ones to rounding, gradients too."""
+"""Fused products of image gradients agree with the reference, forward and backward."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,7 @@ from torch.autograd import gradcheck, gradgradcheck
 
 from oracles import random_grid, random_signal
 from tigranet import GridLaplacian
-from tigranet.layers.oriented_product import oriented
-from tigranet.ops import using
+from tigranet.ops import oriented_products, using
 from tigranet.testing import SQUARE
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -17,7 +16,7 @@ TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 def run(mode, y, grid, kinds, g):
     y = y.detach().requires_grad_()
     with using(mode):
-        z = oriented(y, grid, kinds)
+        z = oriented_products(y, grid, kinds)
         return z.detach(), torch.autograd.grad(z, y, g)[0]
 
 
@@ -29,10 +28,10 @@ def test_random_cases(seed, kinds):
         grid, pairs = random_grid(rng), int(rng.integers(1, 4))
         y = random_signal(rng, 2, 2 * pairs, grid.num_nodes)
         g = torch.from_numpy(rng.standard_normal((2, kinds * pairs, grid.num_nodes))).to(y.dtype)
-        (came, g_came), (wanted, g_wanted) = (run(mode, y, grid, kinds, g) for mode in ("fused", "plain"))
+        (actual, g_actual), (expected, g_expected) = (run(mode, y, grid, kinds, g) for mode in ("fused", "plain"))
         largest = y.abs().max()
-        assert (came - wanted).abs().max() <= TOLERANCE[y.dtype] * largest**2, grid
-        assert (g_came - g_wanted).abs().max() <= TOLERANCE[y.dtype] * largest * g.abs().max(), grid
+        assert (actual - expected).abs().max() <= TOLERANCE[y.dtype] * largest**2, grid
+        assert (g_actual - g_expected).abs().max() <= TOLERANCE[y.dtype] * largest * g.abs().max(), grid
 
 
 @pytest.mark.parametrize("kinds", [4, 2])
@@ -41,32 +40,32 @@ def test_gradients(boundary, kinds):
     grid = GridLaplacian(3, 4, boundary=boundary)
     y = torch.randn(2, 4, 12, dtype=torch.float64, requires_grad=True)
     with using("fused"):
-        assert gradcheck(lambda y: oriented(y, grid, kinds), y)
-        assert gradgradcheck(lambda y: oriented(y, grid, kinds), y)
+        assert gradcheck(lambda y: oriented_products(y, grid, kinds), y)
+        assert gradgradcheck(lambda y: oriented_products(y, grid, kinds), y)
 
 
 @pytest.mark.parametrize("boundary", ["free", "torus"])
-def test_turned_images_have_turned_products_bit_for_bit(boundary):
+def test_the_products_rotate_with_the_image_bit_for_bit(boundary):
     grid, y = GridLaplacian(9, 9, boundary=boundary), torch.rand(2, 6, 81)
-    for turn in SQUARE.values():
+    for move in SQUARE.values():
         with using("fused"):
-            turned = oriented(turn(y.unflatten(-1, (9, 9))).flatten(-2), grid, 2)
-            assert torch.equal(turned, turn(oriented(y, grid, 2).unflatten(-1, (9, 9))).flatten(-2))
+            moved = oriented_products(move(y.unflatten(-1, (9, 9))).flatten(-2), grid, 2)
+            assert torch.equal(moved, move(oriented_products(y, grid, 2).unflatten(-1, (9, 9))).flatten(-2))
 
 
 @pytest.mark.parametrize("node", [0, 7, 19])
-def test_a_nan_comes_out_as_from_the_plain_version(node):
+def test_a_nan_propagates_as_in_the_reference(node):
     y = torch.rand(1, 2, 20)
     y[0, 1, node] = torch.nan
-    came, wanted = (run(mode, y, GridLaplacian(4, 5), 4, torch.ones(1, 4, 20))[0] for mode in ("fused", "plain"))
-    assert torch.equal(came.isnan(), wanted.isnan())
+    actual, expected = (run(mode, y, GridLaplacian(4, 5), 4, torch.ones(1, 4, 20))[0] for mode in ("fused", "plain"))
+    assert torch.equal(actual.isnan(), expected.isnan())
 
 
 def test_an_empty_batch():
     with using("fused"):
-        assert oriented(torch.rand(0, 4, 20), GridLaplacian(4, 5), 4).shape == (0, 8, 20)
+        assert oriented_products(torch.rand(0, 4, 20), GridLaplacian(4, 5), 4).shape == (0, 8, 20)
 
 
-def test_it_is_a_well_made_operator():
+def test_the_operator_passes_the_checks_of_pytorch():
     y = torch.rand(2, 4, 20, requires_grad=True)
-    torch.library.opcheck(torch.ops.tigranet.products.default, (y, 4, 4, 5, 8, False, 1.0))
+    torch.library.opcheck(torch.ops.tigranet.oriented_products.default, (y, 4, 4, 5, 8, False, 1.0))

@@ -1,4 +1,4 @@
-"""The fused pooling picks the nodes that the plain one picks."""
+"""The fused pooling selects the same nodes as the reference."""
 
 import numpy as np
 import pytest
@@ -11,28 +11,28 @@ from tigranet.testing import SQUARE, equivariance_error
 
 
 def both(pool, z, omega=None):
-    answers = []
+    results = []
     for mode in ("fused", "plain"):
         with using(mode):
-            answers.append(pool(z, omega))
-    return answers
+            results.append(pool(z, omega))
+    return results
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_fifty_random_cases(seed):
+def test_random_cases(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):
         nodes, batch, maps = int(rng.integers(1, 200)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
         z = random_signal(rng, batch, maps, nodes)
         omega = torch.from_numpy(rng.random((batch, 1, nodes)) < 0.6) if rng.random() < 0.6 else None
         num_active, tolerance = int(rng.integers(1, nodes + 20)), float(rng.choice([0.0, 1e-4, 0.1]))
-        came, wanted = both(DynamicPool(num_active, tolerance=tolerance), z, omega)
-        assert torch.equal(came, wanted)
-        came, wanted = both(DynamicPool(num_active, "strict"), z, omega)
-        assert torch.equal(came.sum(-1), wanted.sum(-1))
-        lowest = torch.where(came, z, torch.inf).amin(-1)  # ties may be broken otherwise, values are the same ones
-        assert torch.equal(lowest, torch.where(wanted, z, torch.inf).amin(-1))
-        assert omega is None or not (came & ~omega).any()
+        actual, expected = both(DynamicPool(num_active, tolerance=tolerance), z, omega)
+        assert torch.equal(actual, expected)
+        actual, expected = both(DynamicPool(num_active, "strict"), z, omega)
+        assert torch.equal(actual.sum(-1), expected.sum(-1))
+        lowest = torch.where(actual, z, torch.inf).amin(-1)  # ties may be broken differently, the values are equal
+        assert torch.equal(lowest, torch.where(expected, z, torch.inf).amin(-1))
+        assert omega is None or not (actual & ~omega).any()
 
 
 @pytest.mark.parametrize("value", [torch.nan, -torch.nan, torch.inf, -torch.inf, -0.0])
@@ -43,13 +43,15 @@ def test_extreme_values(value, tolerance, dtype):
     z[0, 0, 3] = z[0, 1, 4] = z[0, 1, 5] = value
     for omega in (None, torch.arange(12).remainder(3).bool().reshape(1, 1, 12)):
         for num_active in (1, 4, 12):
-            came, wanted = both(DynamicPool(num_active, tolerance=tolerance), z, omega)
-            assert torch.equal(came, wanted), (omega, num_active)
-            came, wanted = both(DynamicPool(num_active, "strict"), z, omega)
-            assert torch.equal(came.sum(-1), wanted.sum(-1)) or value == -torch.inf  # which ties with what is outside
+            actual, expected = both(DynamicPool(num_active, tolerance=tolerance), z, omega)
+            assert torch.equal(actual, expected), (omega, num_active)
+            actual, expected = both(DynamicPool(num_active, "strict"), z, omega)
+            assert (
+                torch.equal(actual.sum(-1), expected.sum(-1)) or value == -torch.inf
+            )  # -inf ties with nodes outside omega
 
 
-def test_among_ties_strict_takes_the_first():
+def test_strict_selects_the_first_of_equal_values():
     with using("fused"):
         assert DynamicPool(2, "strict")(torch.tensor([[[1.0, 0.0, 0.0, 0.0]]])).tolist() == [
             [[True, True, False, False]]
@@ -63,7 +65,7 @@ def test_large_maps_and_empty_batches():
         assert DynamicPool(3)(torch.rand(0, 2, 9)).shape == (0, 2, 9)
 
 
-def test_the_sets_of_a_turned_image_are_the_turned_sets():
+def test_the_active_nodes_rotate_with_the_image():
     images, conv, grid = blank_with_patch(26), SpectralConv(1, 6, 4), GridLaplacian(26, 26)
 
     def active(images):
@@ -74,5 +76,5 @@ def test_the_sets_of_a_turned_image_are_the_turned_sets():
             assert equivariance_error(active, images, transform) == 0
 
 
-def test_the_operator_is_registered_as_pytorch_wants_it():
+def test_the_operator_passes_the_checks_of_pytorch():
     torch.library.opcheck(torch.ops.tigranet.pooling.default, (torch.rand(2, 3, 20), None, 5, False, 1e-4))

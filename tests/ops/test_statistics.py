@@ -1,4 +1,4 @@
-"""The fused statistics are the plain ones, forward and backward."""
+"""The fused statistics agree with the reference, forward and backward."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def run(mode, order, z, grid, active, g):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_thousand_random_cases(seed):
+def test_random_cases(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):
         grid, order = random_grid(rng), int(rng.integers(0, 14))
@@ -31,55 +31,55 @@ def test_a_thousand_random_cases(seed):
 def test_large_maps_are_summed_in_pieces(size, dtype):
     grid, g = GridLaplacian(*size), torch.ones(10)
     z = torch.rand(1, 1, grid.num_nodes, dtype=dtype) + 100
-    (came, g_came), (wanted, g_wanted) = (run(mode, 4, z, grid, None, g) for mode in ("fused", "plain"))
-    torch.testing.assert_close(came, wanted, rtol=1e-4 if dtype == torch.float32 else 1e-11, atol=0)
-    torch.testing.assert_close(g_came, g_wanted, rtol=0, atol=TOLERANCE[dtype] * float(g_wanted.abs().max()))
+    (actual, g_actual), (expected, g_expected) = (run(mode, 4, z, grid, None, g) for mode in ("fused", "plain"))
+    torch.testing.assert_close(actual, expected, rtol=1e-4 if dtype == torch.float32 else 1e-11, atol=0)
+    torch.testing.assert_close(g_actual, g_expected, rtol=0, atol=TOLERANCE[dtype] * float(g_expected.abs().max()))
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
 @pytest.mark.parametrize("node", [0, 4, 11, 19])
 @pytest.mark.parametrize("boundary", ["free", "torus"])
-def test_nan_and_infinity_come_out_as_from_the_plain_version(value, node, boundary):
+def test_nan_and_infinity_propagate_as_in_the_reference(value, node, boundary):
     grid, z = GridLaplacian(4, 5, boundary=boundary), torch.rand(2, 2, 20)
     z[0, 1, node] = value
     active = torch.rand(2, 2, 20) < 0.5
     for mask in (None, active):
-        (came, g_came), (wanted, g_wanted) = (
+        (actual, g_actual), (expected, g_expected) = (
             run(mode, 4, z, grid, mask, torch.ones(40)) for mode in ("fused", "plain")
         )
-        came, wanted = (phi.where(phi.isfinite(), torch.nan) for phi in (came, wanted))  # PyTorch's mean with an
-        torch.testing.assert_close(came, wanted, rtol=1e-5, atol=1e-6, equal_nan=True)  # infinity is one or NaN
-        torch.testing.assert_close(g_came, g_wanted, rtol=1e-5, atol=1e-5, equal_nan=True)
+        actual, expected = (phi.where(phi.isfinite(), torch.nan) for phi in (actual, expected))  # PyTorch's mean
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-6, equal_nan=True)  # of infinity is inf or NaN
+        torch.testing.assert_close(g_actual, g_expected, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 @pytest.mark.parametrize("size", [1e18, 3e19, 1e37])
-def test_sums_that_would_overflow_do_not(size):
+def test_sums_do_not_overflow(size):
     z = size * torch.rand(1, 2, 700)
-    came, wanted = (run(mode, 3, z, GridLaplacian(28, 25), None, torch.ones(16))[0] for mode in ("fused", "plain"))
-    assert torch.isfinite(came[:, ::2]).all()
-    torch.testing.assert_close(came, wanted, rtol=1e-5, atol=0)
+    actual, expected = (run(mode, 3, z, GridLaplacian(28, 25), None, torch.ones(16))[0] for mode in ("fused", "plain"))
+    assert torch.isfinite(actual[:, ::2]).all()
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=0)
 
 
-def test_empty_batches_and_no_maps():
+def test_empty_batches_and_zero_maps():
     grid = GridLaplacian(4, 5)
     with using("fused"):
         assert Statistics(3)(torch.rand(0, 2, 20), grid).shape == (0, 16)
         assert Statistics(3)(torch.rand(2, 0, 20), grid).shape == (2, 0)
 
 
-def test_it_does_not_depend_on_how_the_image_is_turned():
+def test_the_statistics_do_not_change_when_the_image_is_rotated():
     z, grid = torch.randn(2, 3, 26 * 26), GridLaplacian(26, 26)
     with using("fused"):
         for transform in SQUARE.values():
             assert invariance_error(lambda z: Statistics(12)(z, grid), z, on_nodes(transform, 26, 26)) < 1e-6
 
 
-def test_no_more_is_kept_for_backward_than_twice_the_input():
-    kept = []
+def test_the_backward_pass_stores_at_most_twice_the_input():
+    saved = []
     z, active = torch.randn(4, 5, 400, requires_grad=True), torch.rand(4, 5, 400) < 0.5
-    with using("fused"), torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+    with using("fused"), torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
         Statistics(12)(z, GridLaplacian(20, 20), active)
-    assert 0 < sum(tensor.nbytes for tensor in kept) <= 2 * z.nbytes
+    assert 0 < sum(tensor.nbytes for tensor in saved) <= 2 * z.nbytes
 
 
 def test_first_and_second_derivatives():
@@ -90,7 +90,7 @@ def test_first_and_second_derivatives():
         assert gradgradcheck(lambda z: Statistics(3)(z, grid, active), z)
 
 
-def test_the_operator_is_registered_as_pytorch_wants_it():
+def test_the_operator_passes_the_checks_of_pytorch():
     z, active = torch.randn(2, 2, 20, requires_grad=True), torch.rand(2, 2, 20) < 0.5
     grid = (4, 5, 8, False, 1.0)
     for mask in (None, active):

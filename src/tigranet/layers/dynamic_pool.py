@@ -2,64 +2,91 @@
 
 from typing import Literal
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.ops import fused_pooling
+from tigranet.ops import pooling
 
 Ties = Literal["keep", "strict"]
 
 
 class DynamicPool(nn.Module):
-    r"""The dynamic pooling layer of the paper (Algorithm 1): of the nodes in :math:`\Omega`, the
-    ``num_active`` = :math:`J_l` with the highest values in :math:`z_i`, for each map i.
+    r"""The dynamic pooling layer of the paper (Algorithm 1).
 
-    It answers the sets :math:`N_i` as a mask, ``active``; their union over the maps is the next
-    :math:`\Omega`, which is contained in this one. Reading 1: a set is never larger than
-    :math:`\Omega` (the paper's loop runs to the maximum of the two sizes, we take the minimum).
+    For each map i it selects, among the nodes in :math:`\Omega`, the ``num_active`` = :math:`J_l` nodes with the
+    highest values of :math:`z_i`.
 
-    Where values tie, as on a blank background, the paper's algorithm picks any of them, and a turned
-    image gets other nodes. Reading 16: with ``ties="keep"`` every node whose value is within
-    ``tolerance`` times the map's largest magnitude of the J-th value is tied with it, and all are kept:
-    more than J nodes then, but the same ones for every symmetry of the graph, and rounding, which is
-    far smaller, breaks no tie. ``ties="strict"`` is the paper's: exactly J, an arbitrary choice among ties.
+    It returns the sets :math:`N_i` as a mask, ``active``. Their union over the maps is the next :math:`\Omega`, which
+    is contained in this one. Reading 1: a set is never larger than :math:`\Omega` (the paper's loop runs to the
+    maximum of the two sizes, we take the minimum).
 
-    Shapes: ``z`` (batch, maps, nodes), ``omega`` (batch, 1, nodes) -> ``active`` (batch, maps, nodes).
+    Where values are equal, as on a blank background, the paper's algorithm picks any of them, and a rotated image gets
+    different nodes. Reading 16: with ``ties="keep"``, every node whose value is within ``tolerance`` times the map's
+    largest magnitude of the J-th value is tied with it, and all tied nodes are kept. There can then be more than J
+    nodes, but they are the same for every symmetry of the graph, and rounding, which is far smaller than the
+    tolerance, breaks no tie. ``ties="strict"`` is the paper's rule: exactly J nodes, an arbitrary choice among ties.
 
-    >>> z = torch.tensor([[[3.0, 1.0, 2.0, 1.0]]])
-    >>> DynamicPool(3)(z)
-    tensor([[[True, True, True, True]]])
-    >>> DynamicPool(3, ties="strict")(z).sum().item()
-    3
+    Args:
+        num_active: The number :math:`J_l` of nodes per map.
+        ties: ``"keep"`` or ``"strict"``, see above.
+        tolerance: Values that differ by at most this fraction of the map's largest magnitude are tied.
+
+    Raises:
+        ValueError: If an argument is out of range.
+
+    Shape:
+        ``z`` (batch, maps, nodes), ``omega`` (batch, 1, nodes) -> ``active`` (batch, maps, nodes).
+
+    Example:
+        >>> import torch
+        >>> z = torch.tensor([[[3.0, 1.0, 2.0, 1.0]]])
+        >>> DynamicPool(3)(z)
+        tensor([[[True, True, True, True]]])
+        >>> DynamicPool(3, ties="strict")(z).sum().item()
+        3
     """
 
     def __init__(self, num_active: int, ties: Ties = "keep", tolerance: float = 1e-4) -> None:
         super().__init__()
         if num_active < 1:
             raise ValueError(f"num_active is at least 1, got {num_active}")
-        if ties not in ("keep", "strict"):
-            raise ValueError(f"ties is 'keep' or 'strict', got {ties!r}")
+        check_ties(ties)
         if not 0 <= tolerance < 1:
             raise ValueError(f"tolerance is a fraction of the map's largest magnitude, in [0, 1), got {tolerance}")
         self.num_active, self.ties, self.tolerance = num_active, ties, tolerance
 
-    @fused_pooling
     def forward(
         self, z: Float[Tensor, "batch maps nodes"], omega: Bool[Tensor, "batch 1 nodes"] | None = None
     ) -> Bool[Tensor, "batch maps nodes"]:
+        """Select the active nodes.
+
+        Args:
+            z: Maps.
+            omega: Nodes of interest. None for all nodes.
+
+        Returns:
+            The mask of active nodes.
+
+        Raises:
+            ValueError: If ``z`` is not (batch, maps, nodes).
+        """
         if z.ndim != 3:
             raise ValueError(f"{self!r} reads maps (batch, maps, nodes), got shape {tuple(z.shape)}")
-        z = z.detach()
-        omega = torch.ones_like(z[:, :1], dtype=torch.bool) if omega is None else omega
-        top = z.masked_fill(~omega, -torch.inf).topk(min(self.num_active, z.shape[-1]), sorted=False)
-        if self.ties == "strict":
-            active = torch.zeros_like(z, dtype=torch.bool).scatter(-1, top.indices, True)
-        else:
-            jth = top.values.amin(-1, keepdim=True)
-            magnitude = (z * omega).abs().amax(-1, keepdim=True)
-            active = z >= jth - self.tolerance * magnitude
-        return active & omega
+        return pooling(z, omega, self.num_active, self.ties == "strict", self.tolerance)
 
     def extra_repr(self) -> str:
+        """Describe the layer."""
         return f"{self.num_active}, ties={self.ties!r}"
+
+
+def check_ties(ties: str) -> None:
+    """Check the name of a rule for ties.
+
+    Args:
+        ties: ``"keep"`` or ``"strict"``.
+
+    Raises:
+        ValueError: If it is neither.
+    """
+    if ties not in ("keep", "strict"):
+        raise ValueError(f"ties is 'keep' or 'strict', got {ties!r}")

@@ -1,31 +1,39 @@
-"""Standardised statistics and maps: what makes the classifier, and deep networks, train well."""
-
-from collections.abc import Callable
+"""Standardised statistics and maps, with which the classifier and deep networks train well."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.distributed import alone, moments
-from tigranet.ops import settled, standardised
+from tigranet.ops import standardise, standardise_eval
+from tigranet.ops.standardise import transform
 
 
 class Standardise(nn.Module):
-    r"""Each statistic, or each map over its nodes, less its mean, over its standard deviation, both estimated from the
-    batches seen:
+    r"""Subtract the mean of each statistic, or of each map over its nodes, and divide by its standard deviation.
 
-    .. math:: \phi \mapsto (\phi - \mathrm{E}\,\phi) / \sqrt{\mathrm{Var}\,\phi + \epsilon}.
+    .. math:: \phi \mapsto (\phi - \mathrm{E}\,\phi) / \sqrt{\mathrm{Var}\,\phi + \epsilon}
 
-    The statistics span orders of magnitude, so a linear layer reads a few of them and is deaf to the rest.
-    This is not in the paper; it has no learned parameters, only running estimates. In training mode it
-    uses the batch's own moments; in evaluation, or for a batch of one number, the running ones.
+    Both are estimated from the training batches. The statistics span orders of magnitude; without this layer a linear
+    layer reads a few of them and ignores the rest. This is not in the paper. The layer has no learned parameters, only
+    running estimates. In training mode it uses the moments of the batch; in evaluation mode, or for a batch of one
+    number, the running estimates.
 
-    It is batch normalisation but for two things. The estimates are the plain average of all batches at
-    first, and forget with rate ``momentum`` later on, so that they are right from the first batch. And
-    :math:`\epsilon` is small unless told, because small variances are ordinary among statistics.
+    It differs from batch normalisation in two points. The estimates are the plain average of all batches at first, and
+    forget with rate ``momentum`` later, so that they are right from the first batch on. And the default
+    :math:`\epsilon` is small, because small variances are normal among statistics.
 
-    Shapes: (batch, statistics) or (batch, maps, nodes) -> the same.
+    Args:
+        num_statistics: The number of statistics, or of maps.
+        momentum: The smallest weight of a batch in the running estimates.
+        eps: The number :math:`\epsilon` added to the variance.
+
+    Shape:
+        (batch, statistics) or (batch, maps, nodes) -> the same.
+
+    Example:
+        >>> Standardise(3)(torch.rand(50, 3)).shape
+        torch.Size([50, 3])
     """
 
     mean: Float[Tensor, " statistics"]
@@ -40,69 +48,85 @@ class Standardise(nn.Module):
         self.register_buffer("batches", torch.tensor(0))
 
     def forward(self, phi: Float[Tensor, "batch statistics *nodes"]) -> Float[Tensor, "batch statistics *nodes"]:
+        """Standardise statistics or maps.
+
+        Args:
+            phi: Statistics, or maps.
+
+        Returns:
+            The standardised numbers.
+
+        Raises:
+            ValueError: If ``phi`` is neither (batch, num_statistics) nor (batch, num_statistics, nodes).
+        """
         if phi.ndim not in (2, 3) or phi.shape[1] != self.num_statistics:
             raise ValueError(f"{self!r} reads (batch, {self.num_statistics}) or maps, got shape {tuple(phi.shape)}")
         if phi.ndim == 3:
-            return self._maps(phi, lambda x: x)
+            return self._standardise_maps(phi)
         mean, variance = self.mean, self.variance
         if self.training:
-            own_variance, own_mean, count = moments(phi)  # of the whole batch, though it be spread over processes
+            batch_variance, batch_mean, count = moments(phi)  # of the whole batch, over all processes
             if count > 1:
-                variance, mean = own_variance, own_mean
-                self._learn(mean, variance)
+                variance, mean = batch_variance, batch_mean
+                self._update_estimates(mean, variance)
         return (phi - mean) * (variance + self.eps).rsqrt()
 
     def rectified(
         self, z: Float[Tensor, "batch maps nodes"], bias: Float[Tensor, "maps 1"]
     ) -> Float[Tensor, "batch maps nodes"]:
-        """ReLU of the standardised maps and a bias each."""
-        return self._maps(z, lambda x: torch.relu(x + bias), bias)
+        """Standardise maps, add a bias and apply ReLU.
 
-    def rooted(
-        self, z: Float[Tensor, "batch maps nodes"], large: int, behind: Float[Tensor, "batch others nodes"]
+        Args:
+            z: Maps.
+            bias: One number per map.
+
+        Returns:
+            ReLU(x + bias), where x are the standardised maps.
+        """
+        return self._standardise_maps(z, bias=bias)
+
+    def compressed(
+        self, z: Float[Tensor, "batch maps nodes"], large: int, after: Float[Tensor, "batch others nodes"]
     ) -> Float[Tensor, "batch joined nodes"]:
-        r"""The standardised maps x, and beyond ``large`` standard deviations about their root,
-        :math:`x / \sqrt{1 + |x| / \mathrm{large}}`; set behind other maps."""
+        r"""Standardise maps, compress large values, and append the result to other maps.
 
-        def then(x: Tensor) -> Tensor:
-            return torch.cat((behind, x * (1 + x.abs() / large).rsqrt()), dim=1)
+        Args:
+            z: Maps.
+            large: The number of standard deviations beyond which values grow like a square root.
+            after: The other maps.
 
-        return self._maps(z, then, large=large, behind=behind)
+        Returns:
+            The other maps, followed by :math:`x / \sqrt{1 + |x| / \mathrm{large}}`, where x are the standardised maps.
+        """
+        return self._standardise_maps(z, large=large, after=after)
 
-    def _maps(
+    def _standardise_maps(
         self,
         z: Float[Tensor, "batch maps nodes"],
-        then: Callable[[Tensor], Tensor],
         bias: Tensor | None = None,
         large: int = 0,
-        behind: Tensor | None = None,
+        after: Tensor | None = None,
     ) -> Float[Tensor, "batch _ nodes"]:
-        """Standardised maps, and ``then``, which a fused version is told of by what else comes. They are large: the
-        plain version is PyTorch's batch normalisation, which goes over them in one operation."""
+        """Standardise maps and apply :func:`transform`, in one operation, because maps are large."""
         count = z.numel() // self.num_statistics
         if self.training and not alone():
             variance, mean, count = moments(z)
             if count > 1:
-                self._learn(mean, variance)
-                return then((z - mean[:, None]) * (variance + self.eps).rsqrt()[:, None])
+                self._update_estimates(mean, variance)
+                return transform((z - mean[:, None]) * (variance + self.eps).rsqrt()[:, None], bias, after, large)
         elif self.training and count > 1:
-            if (fused := standardised(z, self.eps, bias, large, behind)) is not None:
-                self._learn(*fused[1:])
-                return fused[0]
-            mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
-            answer = F.batch_norm(z, mean, variance, training=True, momentum=1.0, eps=self.eps)  # it fills them
-            self._learn(mean, variance * ((count - 1) / count))
-            return then(answer)
-        if (known := settled(z, self.mean, self.variance, self.eps, bias, large, behind)) is not None:
-            return known
-        return then(F.batch_norm(z, self.mean, self.variance, eps=self.eps))
+            out, mean, variance = standardise(z, bias, after, self.eps, large)
+            self._update_estimates(mean, variance)
+            return out
+        return standardise_eval(z, self.mean, self.variance, self.eps, bias, large, after)
 
-    def _learn(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
+    def _update_estimates(self, mean: Float[Tensor, " statistics"], variance: Float[Tensor, " statistics"]) -> None:
         with torch.no_grad():
             self.batches += 1
-            rate = (1 / self.batches).clamp(min=self.momentum).to(mean.dtype)
-            self.mean.lerp_(mean, rate)
-            self.variance.lerp_(variance, rate)
+            rate = (1 / self.batches).clamp(min=self.momentum).to(self.mean.dtype)
+            self.mean.lerp_(mean.to(self.mean.dtype), rate)
+            self.variance.lerp_(variance.to(self.mean.dtype), rate)
 
     def extra_repr(self) -> str:
+        """Describe the layer."""
         return f"{self.num_statistics}"

@@ -1,30 +1,30 @@
-"""The plain operations fused, for CPU and GPU. Each is compared with the plain version, which is the truth.
+"""The operations that the layers are made of: plain PyTorch references, with fused versions for CPU and GPU.
 
-A layer's ``forward`` is the plain version; the decorators here run a fused operator instead where one fits, and the
-plain version everywhere else (see :mod:`tigranet.ops.dispatch`). ``TIGRANET_KERNELS=plain`` or ``fused`` forces one.
+Each operation is in the file of its name, with its reference, its fused versions and its gradient. Fused versions run
+where they fit (see :mod:`tigranet.ops.dispatch`). ``TIGRANET_KERNELS=plain`` or ``fused``, or :func:`using`, selects
+one kind. Importing this package loads neither numba nor CUDA code.
 """
 
-from tigranet.ops import cuda as _registered_for_cuda  # noqa: F401
-from tigranet.ops import cuda_oriented as _registered_too  # noqa: F401
-from tigranet.ops.chebyshev import fused_chebyshev, fused_chebyshev_sum
-from tigranet.ops.convolution import fused_convolution
-from tigranet.ops.dispatch import using
-from tigranet.ops.mixing import fused_mixed
-from tigranet.ops.oriented_products import fused_products
-from tigranet.ops.pooling import fused_pooling
-from tigranet.ops.standardise import standardised
-from tigranet.ops.standardise_eval import settled
-from tigranet.ops.statistics import fused_statistics
+from tigranet.ops.chebyshev import chebyshev_basis, chebyshev_sum
+from tigranet.ops.convolution import convolution
+from tigranet.ops.mixing import mix, mixed_chebyshev_sum
+from tigranet.ops.mode import using
+from tigranet.ops.oriented_products import oriented_products
+from tigranet.ops.pooling import pooling
+from tigranet.ops.standardise import standardise
+from tigranet.ops.standardise_eval import standardise_eval
+from tigranet.ops.statistics import statistics
 
 __all__ = [
-    "fused_chebyshev",
-    "fused_chebyshev_sum",
-    "fused_convolution",
-    "fused_mixed",
-    "fused_pooling",
-    "fused_products",
-    "fused_statistics",
-    "settled",
-    "standardised",
+    "chebyshev_basis",
+    "chebyshev_sum",
+    "convolution",
+    "mix",
+    "mixed_chebyshev_sum",
+    "oriented_products",
+    "pooling",
+    "standardise",
+    "standardise_eval",
+    "statistics",
     "using",
 ]

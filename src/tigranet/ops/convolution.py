@@ -1,91 +1,127 @@
-"""The spectral convolution as one operator: mixing, powers of L, filters, omega; nothing saved but the input."""
+"""The spectral convolution's operation: mixing, powers of L, filters and mask in one."""
 
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tigranet.ops.custom_op import by_plain, operator
-from tigranet.ops.dispatch import choose, misfit
-from tigranet.ops.grid_spec import describe, flat, grid_of
-from tigranet.ops.thread_pool import share
-
-_plain: Callable[..., Tensor]
-
-
-def fused_convolution(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Decorates the plain ``forward(layer, y, laplacian, omega)`` of a layer with ``alpha`` and ``beta``."""
-    global _plain
-    _plain = plain
-    return choose(plain, _fused)
+from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops.cpu.arrays import as_array, as_mask
+from tigranet.ops.cpu.flat_grid import flat_grid
+from tigranet.ops.cpu.thread_pool import share
+from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
+from tigranet.ops.dispatch import operation, why_unsupported
+from tigranet.ops.grid_spec import GridSpec
+from tigranet.polynomials import powers
 
 
-def _fused(layer: Any, y: Tensor, laplacian: Any, omega: Tensor | None = None) -> Tensor | str:
-    if (why := misfit(y, layer.alpha, layer.beta, omega, laplacian=laplacian)) is not None:
-        return why
-    if y.shape[1] != len(layer.beta):
-        return f"for {y.shape[1]} maps where {len(layer.beta)} are read"
-    if omega is not None and (omega.shape != (y.shape[0], 1, y.shape[2]) or omega.dtype != torch.bool):
-        return f"for nodes of interest {omega.dtype} {tuple(omega.shape)}"
-    return convolution(y, layer.alpha, layer.beta, omega, *describe(laplacian))
-
-
-@operator("convolution")
+@operation
 def convolution(
-    y: Tensor,
-    alpha: Tensor,
-    beta: Tensor,
-    omega: Tensor | None,
-    height: int,
-    width: int,
-    neighbours: int,
-    torus: bool,
-    diagonal: float,
-) -> Tensor:
-    from tigranet.ops import cpu
+    y: Float[Tensor, "batch in_maps nodes"],
+    alpha: Float[Tensor, "out_maps coefficients"],
+    beta: Float[Tensor, " in_maps"],
+    omega: Bool[Tensor, "batch 1 nodes"] | None,
+    laplacian: Laplacian,
+) -> Float[Tensor, "batch out_maps nodes"]:
+    r"""Compute :math:`z_i = \sum_m \alpha_{i,m} L^m \sum_k \beta_k y_k`.
+
+    Args:
+        y: Maps.
+        alpha: Coefficients of the filters.
+        beta: Weights of the maps.
+        omega: Nodes of interest; the result is zero elsewhere. None for all nodes.
+        laplacian: The graph.
+
+    Returns:
+        The filtered maps.
+    """
+    mixed = _combine(beta, y.unsqueeze(2).unbind(1))
+    z = _combine(alpha.T.unsqueeze(-1), powers(mixed, laplacian, alpha.shape[1] - 1))
+    return z if omega is None else z * omega
+
+
+def _combine(weights: Tensor, signals: Iterable[Tensor]) -> Tensor:
+    """Sum weights[j] * signals[j] over j, in the same order at every node.
+
+    A matrix product would be shorter, but it guarantees no order: two pixels that are equal by symmetry could then
+    differ by rounding, and the pooling layer would see which one is larger.
+    """
+    return sum(weight * signal for weight, signal in zip(weights, signals, strict=True))
+
+
+@convolution.supported_by_kernels
+def _check(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, laplacian: Any) -> str | None:
+    if (reason := why_unsupported(y, alpha, beta, omega, laplacian=laplacian)) is not None:
+        return reason
+    if omega is not None and (omega.shape != (y.shape[0], 1, y.shape[2]) or omega.dtype != torch.bool):
+        return f"nodes of interest {omega.dtype} {tuple(omega.shape)} do not fit maps {tuple(y.shape)}"
+    return None  # on a GPU, grids of any size: in shared memory, or streamed from memory
+
+
+@convolution.fused
+def _fused(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, laplacian: Any) -> Tensor:
+    return forward(y, alpha, beta, omega, GridSpec.of(laplacian))
+
+
+def _reference(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, grid: GridSpec) -> Tensor:
+    return convolution.reference(y, alpha, beta, omega, grid.laplacian)
+
+
+def _reference_backward(
+    g: Tensor, y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, needs_y: bool, grid: GridSpec
+) -> tuple[Tensor, Tensor, Tensor]:
+    needed = (needs_y, True, True, False, False)
+    g_y, g_alpha, g_beta, *_ = gradients_in_new_thread(_reference, (y, alpha, beta, omega, grid), needed, g)
+    assert g_alpha is not None
+    assert g_beta is not None
+    return y.new_empty(0, *y.shape[1:]) if g_y is None else g_y, g_alpha, g_beta
+
+
+forward = CustomOp("convolution", "Tensor y, Tensor alpha, Tensor beta, Tensor? omega", "Tensor", _reference)
+backward = CustomOp(
+    "convolution_backward",
+    "Tensor g, Tensor y, Tensor alpha, Tensor beta, Tensor? omega, bool needs_y",
+    "(Tensor, Tensor, Tensor)",
+    _reference_backward,
+)
+
+
+@forward.implementation("cpu")
+def _cpu(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cpu import convolution as kernels
 
     batch, _, nodes = y.shape
-    s, measures, weight = flat((height, width, neighbours, torus, diagonal), y.dtype)
+    s, layout, diagonal = flat_grid(grid, y.dtype)
     z = y.new_empty(batch, len(alpha), nodes)
-    signals, a, b, mask, masked = _arrays(y, alpha, beta, omega)
+    signals, a, b = as_array(y), as_array(alpha), as_array(beta)
+    mask, masked = as_mask(omega, batch, nodes)
     out = z.numpy()
     share(
-        lambda first, last: cpu.convolution(signals, a, b, mask, masked, s, measures, weight, first, last, out),
+        lambda first, last: kernels.convolution(signals, a, b, mask, masked, s, layout, diagonal, first, last, out),
         batch,
         batch * nodes * (len(beta) + alpha.numel()),
     )
     return z
 
 
-@operator("convolution_backward")
-def convolution_backward(
-    g: Tensor,
-    y: Tensor,
-    alpha: Tensor,
-    beta: Tensor,
-    omega: Tensor | None,
-    wanted: bool,
-    height: int,
-    width: int,
-    neighbours: int,
-    torus: bool,
-    diagonal: float,
+@backward.implementation("cpu")
+def _cpu_backward(
+    g: Tensor, y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, needs_y: bool, grid: GridSpec
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients by y (empty unless ``wanted``), alpha and beta."""
-    from tigranet.ops import cpu
+    from tigranet.ops.cpu import convolution as kernels
 
     batch, maps, nodes = y.shape
-    s, measures, weight = flat((height, width, neighbours, torus, diagonal), y.dtype)
-    signals, a, b, mask, masked = _arrays(y, alpha, beta, omega)
-    g_y = y.new_empty(y.shape if wanted else (0, maps, nodes))
+    s, layout, diagonal = flat_grid(grid, y.dtype)
+    upstream, signals, a, b = as_array(g), as_array(y), as_array(alpha), as_array(beta)
+    mask, masked = as_mask(omega, batch, nodes)
+    g_y = y.new_empty(y.shape if needs_y else (0, maps, nodes))
     g_alpha, g_beta = y.new_empty(batch, *alpha.shape), y.new_empty(batch, *beta.shape)
-    upstream, outs = g.detach().contiguous().numpy(), (g_y.numpy(), g_alpha.numpy(), g_beta.numpy())
+    out = g_y.numpy(), g_alpha.numpy(), g_beta.numpy()
     share(
-        lambda first, last: cpu.convolution_backward(
-            upstream, signals, a, b, mask, masked, s, measures, weight, wanted, first, last, *outs
+        lambda first, last: kernels.convolution_backward(
+            upstream, signals, a, b, mask, masked, s, layout, diagonal, needs_y, first, last, *out
         ),
         batch,
         batch * nodes * (len(beta) + 2 * alpha.numel()),
@@ -93,41 +129,44 @@ def convolution_backward(
     return g_y, g_alpha.sum(0), g_beta.sum(0)
 
 
-@convolution.register_fake
-def _(y: Tensor, alpha: Tensor, *_: Any) -> Tensor:
+@forward.implementation("cuda")
+def _cuda(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cuda import convolution as kernels
+
+    return kernels.forward(y, alpha, beta, omega, grid)
+
+
+@backward.implementation("cuda")
+def _cuda_backward(
+    g: Tensor, y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, needs_y: bool, grid: GridSpec
+) -> tuple[Tensor, Tensor, Tensor]:
+    from tigranet.ops.cuda import convolution as kernels
+
+    return kernels.backward(g, y, alpha, beta, omega, needs_y, grid)
+
+
+@forward.shapes
+def _shape(y: Tensor, alpha: Tensor, *_: Any) -> Tensor:
     return y.new_empty(y.shape[0], alpha.shape[0], y.shape[2])
 
 
-@convolution_backward.register_fake
-def _(
-    g: Tensor, y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, wanted: bool, *_: Any
+@backward.shapes
+def _shape_backward(
+    g: Tensor, y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None, needs_y: bool, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    g_y = y.new_empty(y.shape if wanted else (0, *y.shape[1:]))
+    g_y = y.new_empty(y.shape if needs_y else (0, *y.shape[1:]))
     return g_y, y.new_empty(alpha.shape), y.new_empty(beta.shape)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    y, alpha, beta, omega, *ctx.grid = inputs
-    ctx.save_for_backward(y, alpha, beta, omega)
+    *tensors, ctx.grid = inputs
+    ctx.save_for_backward(*tensors)
 
 
-def _backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
-    y, alpha, beta, omega = ctx.saved_tensors
-    wanted = ctx.needs_input_grad[:3]
-    if torch.is_grad_enabled():  # a second derivative may be asked for: only the plain version has one
-        layer = SimpleNamespace(alpha=alpha, beta=beta, in_maps=len(beta), degree=alpha.shape[1] - 1)
-        gradients = by_plain(lambda: _plain(layer, y, grid_of(*ctx.grid), omega), (y, alpha, beta), wanted, g)
-    else:
-        computed = convolution_backward(g, y, alpha, beta, omega, wanted[0], *ctx.grid)
-        gradients = tuple(gradient if want else None for gradient, want in zip(computed, wanted, strict=True))
-    return (*gradients, *(None for _ in range(1 + len(ctx.grid))))
-
-
-convolution.register_autograd(_backward, setup_context=_save)
-
-
-def _arrays(y: Tensor, alpha: Tensor, beta: Tensor, omega: Tensor | None) -> tuple[Any, Any, Any, Any, bool]:
-    signals, a, b = (tensor.detach().contiguous().numpy() for tensor in (y, alpha, beta))
-    if omega is None:
-        return signals, a, b, np.empty((1, 0), np.uint8), False
-    return signals, a, b, omega.contiguous().view(torch.uint8).numpy().reshape(len(y), y.shape[2]), True
+@forward.gradient(_save)
+def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+    needed = ctx.needs_input_grad[:5]
+    if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
+        return reference_gradients(_reference, (*ctx.saved_tensors, ctx.grid), needed, g)
+    gradients = backward(g, *ctx.saved_tensors, needed[0], ctx.grid)
+    return (*(gradient if need else None for gradient, need in zip(gradients, needed, strict=False)), None, None)

@@ -1,95 +1,194 @@
-"""Fused or plain: which of the two runs."""
+"""The only place that decides between the plain reference and the fused kernels of an operation.
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from importlib.util import find_spec
-from typing import Any, Literal
+An operation is a function in plain PyTorch, its *reference*, with a check and a fused version beside it:
+
+    @operation
+    def statistics(z, active, order, rounding, laplacian): ...          # plain PyTorch: the truth
+
+    @statistics.supported_by_kernels
+    def _(z, active, order, rounding, laplacian): ...                   # None, or why no fused kernel fits
+
+    @statistics.fused
+    def _(z, active, order, rounding, laplacian): ...                   # the kernels
+
+Calling it runs the fused version where the check finds nothing against it, and the reference everywhere else. Under
+``TIGRANET_KERNELS=plain`` the reference always runs; under ``TIGRANET_KERNELS=fused`` a call that has to use the
+reference is an error that gives the reason.
+"""
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from tigranet import torch_compat
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops import cpu
+from tigranet.ops.fallback import KernelUnavailableError, warn_once
+from tigranet.ops.grid_spec import GridSpec
+from tigranet.ops.mode import kernel_mode
 
-Mode = Literal["auto", "plain", "fused"]
-
-HAS_NUMBA = find_spec("numba") is not None  # it is not imported for this
-
-_mode: Mode | None = None
+Check = Callable[..., str | None]
 
 
-@contextmanager
-def using(mode: Mode) -> Iterator[None]:
-    """Force plain or fused kernels inside a ``with``, whatever ``TIGRANET_KERNELS`` says.
+class Operation:
+    """A plain function with a fused version. See the module's docstring.
 
-    >>> with using("plain"):
-    ...     pass
+    Args:
+        reference: The function in plain PyTorch.
     """
-    global _mode
-    before, _mode = _mode, mode
-    try:
-        yield
-    finally:
-        _mode = before
+
+    def __init__(self, reference: Callable[..., Any]) -> None:
+        self.reference = reference
+        self._check: Check = lambda *args: None
+        self._fused: Callable[..., Any] = reference
+        update_wrapper(self, reference)
+
+    def supported_by_kernels(self, check: Check) -> Check:
+        """Decorate the check.
+
+        Args:
+            check: A function with the arguments of the reference. It returns None where a fused kernel fits the
+                arguments, else the reason why none does.
+
+        Returns:
+            The same function.
+        """
+        self._check = check
+        return check
+
+    def fused(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate the fused version.
+
+        Args:
+            function: A function with the arguments of the reference.
+
+        Returns:
+            The same function.
+        """
+        self._fused = function
+        return function
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the fused version where it fits, else the reference.
+
+        Args:
+            *args: The arguments of the reference.
+
+        Returns:
+            The result of the reference, up to rounding.
+
+        Raises:
+            KernelUnavailableError: If ``TIGRANET_KERNELS=fused`` and no fused kernel fits.
+        """
+        mode = kernel_mode()
+        if mode == "plain":
+            return self.reference(*args)
+        reason = self._check(*args)
+        if reason is None:
+            return self._fused(*args)
+        if mode == "fused":
+            name = self.reference.__name__
+            raise KernelUnavailableError(
+                f"no fused kernel for '{name}': {reason}; unset TIGRANET_KERNELS or set it to 'plain'"
+            )
+        return self.reference(*args)
 
 
-def asked() -> str:
-    """The mode in force: ``auto`` unless ``TIGRANET_KERNELS`` or :func:`using` says otherwise."""
-    mode = _mode or os.environ.get("TIGRANET_KERNELS") or "auto"
-    if mode not in ("auto", "plain", "fused"):
-        raise ValueError(f"TIGRANET_KERNELS is plain, fused or auto, got {mode!r}")
-    return mode
+def operation(reference: Callable[..., Any]) -> Operation:
+    """Decorate the plain reference of an operation.
+
+    Args:
+        reference: The function in plain PyTorch.
+
+    Returns:
+        The operation.
+    """
+    return Operation(reference)
 
 
-def choose(plain: Callable[..., Tensor], fused: Callable[..., Tensor | str]) -> Callable[..., Tensor]:
-    """``fused`` where it fits, else ``plain``. ``fused`` answers the reason, a string, where it does not."""
+def why_unsupported(signal: Tensor, *others: Tensor | None, laplacian: Laplacian | None = None) -> str | None:
+    """Say why no fused kernel can read these tensors: the check that all operations share.
 
-    @wraps(plain)
-    def chosen(*args: Any, **kwargs: Any) -> Tensor:
-        mode = asked()
-        if mode != "plain":
-            answer = fused(*args, **kwargs)
-            if not isinstance(answer, str):
-                return answer
-            if mode == "fused":
-                cure = "unset TIGRANET_KERNELS, or set it to 'plain'"
-                raise RuntimeError(f"a fused kernel was asked for, but there is none {answer}: {cure}")
-        return plain(*args, **kwargs)
+    Args:
+        signal: Maps on a graph, (batch, maps, nodes).
+        *others: Further signals, parameters and masks, or None for absent ones.
+        laplacian: The graph, where the operation reads one.
 
-    return chosen
-
-
-def misfit(*tensors: Tensor | None, laplacian: Laplacian | None = None) -> str | None:
-    """Why no fused kernel can read these signals and masks, or None if one can; the first is a signal."""
-    signal = tensors[0]
+    Returns:
+        The reason, or None if a fused kernel can read them.
+    """
     if not isinstance(signal, Tensor) or signal.ndim != 3:
-        return "for what is not a signal (batch, maps, nodes)"
+        return "the input is not a signal (batch, maps, nodes)"
     if laplacian is not None:
         if type(laplacian) is not GridLaplacian:
-            return f"for {laplacian!r}, which is no grid"
+            return f"{laplacian!r} is not a grid"
         if signal.shape[-1] != laplacian.num_nodes:
-            return f"for {signal.shape[-1]} nodes on {laplacian!r}"
+            return f"a signal of {signal.shape[-1]} nodes does not fit {laplacian!r}"
     if signal.dtype not in (torch.float32, torch.float64):
-        return f"for {signal.dtype}"
-    for tensor in tensors[1:]:
-        if tensor is not None and (tensor.device != signal.device or tensor.dtype not in (signal.dtype, torch.bool)):
-            return f"for {tensor.dtype} on {tensor.device} beside {signal.dtype} on {signal.device}"
-    if signal.device.type == "cpu":
-        if not HAS_NUMBA:
-            return "without numba: pip install numba"
-    elif signal.device.type != "cuda" or torch.version.hip:
-        return f"for {signal.device}"
-    if _transformed() or torch.autograd.forward_ad._current_level >= 0:
-        return "under a functorch transform or forward-mode differentiation"
+        return f"{signal.dtype} is neither float32 nor float64"
+    for other in others:
+        if other is not None and (other.device != signal.device or other.dtype not in (signal.dtype, torch.bool)):
+            return f"{other.dtype} on {other.device} cannot be combined with {signal.dtype} on {signal.device}"
+    if (reason := _why_no_kernels(signal.device)) is not None:
+        return reason
+    if torch_compat.in_function_transform():
+        return "functorch transforms and forward-mode differentiation use plain PyTorch"
     return None
 
 
-def _transformed() -> bool:
-    return torch._C._functorch.peek_interpreter_stack() is not None
+def why_beyond_cuda_limits(
+    why_kernel_unsupported: Check, signal: Tensor, laplacian: GridLaplacian, backward: bool
+) -> str | None:
+    """Say why a CUDA kernel does not fit on the GPU of a signal.
+
+    Args:
+        why_kernel_unsupported: ``why_unsupported`` of a module in :mod:`tigranet.ops.cuda`.
+        signal: The maps, on a GPU.
+        laplacian: The grid.
+        backward: Whether the backward kernel is needed too.
+
+    Returns:
+        The reason, or None if the kernel fits.
+    """
+    grid, limits = GridSpec.of(laplacian), _cuda_limits(signal.device)
+    reason = why_kernel_unsupported(grid, signal.itemsize, limits, False)
+    if reason is None and backward:
+        reason = why_kernel_unsupported(grid, signal.itemsize, limits, True)
+    return reason
 
 
-# a compiler asks once, while it traces: left to itself it takes the stack for anything but empty. This is all that
-# torch.compiler.assume_constant_result does, but that loads the whole compiler, a second at every start
-_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
+def needs_gradient(*tensors: Tensor | None) -> bool:
+    """Return whether PyTorch records operations on any of the tensors.
+
+    Args:
+        *tensors: Tensors, or None for absent ones.
+    """
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+
+
+@torch_compat.constant_while_tracing
+def _why_no_kernels(device: torch.device) -> str | None:
+    """Say why there are no fused kernels at all on a device, and warn where the device normally has some."""
+    if device.type not in ("cpu", "cuda") or torch.version.hip:
+        return f"there are kernels for CPUs and NVIDIA GPUs, not for {device}"
+    reason = torch_compat.missing_for_dispatch()
+    if reason is None and device.type == "cpu":
+        reason = cpu.why_unavailable()
+    elif reason is None:
+        from tigranet.ops import cuda
+
+        reason = cuda.why_unavailable(device)
+    if reason is not None and kernel_mode() != "fused":  # under "fused", an error gives the reason
+        warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
+    return reason
+
+
+@torch_compat.constant_while_tracing
+def _cuda_limits(device: torch.device) -> Any:
+    from tigranet.ops.cuda.limits import device_limits
+
+    return device_limits(device)

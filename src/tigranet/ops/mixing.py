@@ -1,44 +1,100 @@
-"""Maps mixed and filtered, some images at a time: on a CPU all mixtures of a batch are more than a cache holds, and
-writing them out to read them again takes as long as the matrix product that makes them."""
+"""The fully-mixed convolution's operation: mix maps, then sum Chebyshev polynomials of the mixtures.
 
-from collections.abc import Callable, Iterator
+On a CPU all mixtures of a large batch are more than a cache holds, and writing them to memory to read them again takes
+as long as the matrix product that makes them. The fused version therefore processes a few images at a time. On a GPU,
+and where a cache holds all mixtures, it is the matrix product followed by the fused sum.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.ops.chebyshev import orders_into, sum_into
-from tigranet.ops.custom_op import by_plain, operator
-from tigranet.ops.dispatch import choose, misfit
-from tigranet.ops.grid_spec import describe, grid_of
+from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops.chebyshev import basis_into, chebyshev_sum, sum_into
+from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
+from tigranet.ops.dispatch import operation, why_unsupported
+from tigranet.ops.grid_spec import GridSpec
 
-HELD = 2 * 1024 * 1024
-"""Bytes of mixtures made before they are read, about."""
-
-_plain: Callable[..., Tensor]
-
-
-def fused_mixed(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Decorates the plain ``mixed(weights, y, laplacian, degree)``: mixtures u_0 .. u_degree of the maps, then the sum
-    of the T_m u_m. On a GPU, and where a cache holds all mixtures, the two are fused each for itself."""
-    global _plain
-    _plain = plain
-    return choose(plain, _fused)
+MAX_MIXTURE_BYTES = 2 * 1024 * 1024
+"""Approximate size of the mixtures that are made before they are read."""
 
 
-def _fused(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> Tensor | str:
-    if (why := misfit(y, weights, laplacian=laplacian)) is not None:
-        return why
-    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes(weights, y) <= HELD:
-        return _plain(weights, y, laplacian, degree)
-    return mixed(weights, y, degree, *describe(laplacian))
+@operation
+def mixed_chebyshev_sum(
+    weights: Float[Tensor, "orders_and_maps in_maps"],
+    y: Float[Tensor, "batch in_maps nodes"],
+    laplacian: Laplacian,
+    degree: int,
+) -> Float[Tensor, "batch maps nodes"]:
+    r"""Mix maps to :math:`u_0, \dots, u_M`, M = ``degree``, and compute :math:`\sum_m T_m(L - I)\, u_m`.
+
+    Args:
+        weights: ((degree + 1) * maps, in_maps): the weights of all maps of :math:`u_0`, then of :math:`u_1`, and so on.
+        y: Maps.
+        laplacian: The graph.
+        degree: The highest order M.
+
+    Returns:
+        The sums.
+    """
+    return chebyshev_sum.reference(mix(weights, y), laplacian, degree)
 
 
-@operator("mixed")
-def mixed(
-    weights: Tensor, y: Tensor, degree: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
-) -> Tensor:
-    grid = height, width, neighbours, torus, diagonal
+def mix(
+    weights: Float[Tensor, "out_maps in_maps"], y: Float[Tensor, "batch in_maps nodes"]
+) -> Float[Tensor, "batch out_maps nodes"]:
+    """Combine maps linearly, in the same way at each node.
+
+    Under autocast a matrix product returns half precision, which no Laplacian reads; the result has the type of ``y``.
+
+    Args:
+        weights: The weights of the maps.
+        y: Maps.
+
+    Returns:
+        The mixtures.
+    """
+    return torch.bmm(weights.expand(len(y), -1, -1), y).to(y.dtype)  # matmul would copy y
+
+
+@mixed_chebyshev_sum.supported_by_kernels
+def _check(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> str | None:
+    return why_unsupported(y, weights, laplacian=laplacian)
+
+
+@mixed_chebyshev_sum.fused
+def _fused(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> Tensor:
+    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes_per_image(weights, y) <= MAX_MIXTURE_BYTES:
+        return chebyshev_sum(mix(weights, y), laplacian, degree)
+    return forward(weights, y, degree, GridSpec.of(laplacian))
+
+
+def _reference(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
+    return mixed_chebyshev_sum.reference(weights, y, grid.laplacian, degree)
+
+
+def _reference_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> tuple[Tensor, Tensor]:
+    inputs = (weights, y, degree, grid)
+    g_weights, g_y, *_ = gradients_in_new_thread(_reference, inputs, (True, True, False, False), g)
+    assert g_weights is not None
+    assert g_y is not None
+    return g_weights, g_y
+
+
+forward = CustomOp("mixed_chebyshev_sum", "Tensor weights, Tensor y, int degree", "Tensor", _reference)
+backward = CustomOp(
+    "mixed_chebyshev_sum_backward",
+    "Tensor g, Tensor weights, Tensor y, int degree",
+    "(Tensor, Tensor)",
+    _reference_backward,
+)
+
+
+@forward.implementation("cpu")
+def _cpu(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
     weights, y = weights.detach(), y.detach()
     z = y.new_empty(len(y), len(weights) // (degree + 1), y.shape[2])
     for part, u in _parts(weights, y):
@@ -47,49 +103,37 @@ def mixed(
     return z
 
 
-@operator("mixed_backward")
-def mixed_backward(
-    g: Tensor,
-    weights: Tensor,
-    y: Tensor,
-    degree: int,
-    height: int,
-    width: int,
-    neighbours: int,
-    torus: bool,
-    diagonal: float,
-) -> tuple[Tensor, Tensor]:
-    """The gradients by the weights and by y."""
-    grid = height, width, neighbours, torus, diagonal
+@backward.implementation("cpu")
+def _cpu_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> tuple[Tensor, Tensor]:
     g, weights, y = g.detach(), weights.detach(), y.detach()
     g_weights, g_y = torch.zeros_like(weights, memory_format=torch.contiguous_format), y.new_empty(y.shape)
     for part, t in _parts(weights, y):
-        orders_into(t, g[part], degree, grid)
+        basis_into(t, g[part], degree, grid)
         torch.bmm(weights.t().expand(len(t), -1, -1), t, out=g_y[part])
         g_weights += torch.bmm(t, y[part].transpose(1, 2)).sum(0)
     return g_weights, g_y
 
 
-def _bytes(weights: Tensor, y: Tensor) -> int:
-    """Of the mixtures of an image."""
+def _bytes_per_image(weights: Tensor, y: Tensor) -> int:
+    """Return the size of the mixtures of one image."""
     return len(weights) * y.shape[2] * y.itemsize
 
 
 def _parts(weights: Tensor, y: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Some images at a time, and room for their mixtures, the same for all."""
-    count = max(1, HELD // max(1, _bytes(weights, y)))
-    room = y.new_empty(min(count, len(y)), len(weights), y.shape[2])
+    """Yield a few images at a time, with memory for their mixtures that all parts share."""
+    count = max(1, MAX_MIXTURE_BYTES // max(1, _bytes_per_image(weights, y)))
+    mixtures = y.new_empty(min(count, len(y)), len(weights), y.shape[2])
     for first in range(0, len(y), count):
-        yield slice(first, first + count), room[: len(y) - first]
+        yield slice(first, first + count), mixtures[: len(y) - first]
 
 
-@mixed.register_fake
-def _(weights: Tensor, y: Tensor, degree: int, *_: Any) -> Tensor:
+@forward.shapes
+def _shape(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
     return y.new_empty(len(y), len(weights) // (degree + 1), y.shape[2])
 
 
-@mixed_backward.register_fake
-def _(g: Tensor, weights: Tensor, y: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+@backward.shapes
+def _shape_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> tuple[Tensor, Tensor]:
     return torch.empty_like(weights, memory_format=torch.contiguous_format), y.new_empty(y.shape)
 
 
@@ -98,15 +142,9 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(weights, y)
 
 
-def _backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+@forward.gradient(_save)
+def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     weights, y = ctx.saved_tensors
-    if torch.is_grad_enabled():  # a second derivative may be asked for
-        degree, *grid = ctx.rest
-        inputs, wanted = (weights, y), ctx.needs_input_grad[:2]
-        found = by_plain(lambda: _plain(weights, y, grid_of(*grid), degree), inputs, wanted, g)
-    else:
-        found = mixed_backward(g, weights, y, *ctx.rest)
-    return (*found, *(None for _ in ctx.rest))
-
-
-mixed.register_autograd(_backward, setup_context=_save)
+    if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
+        return reference_gradients(_reference, (weights, y, *ctx.rest), ctx.needs_input_grad[:4], g)
+    return (*backward(g, weights, y, *ctx.rest), None, None)

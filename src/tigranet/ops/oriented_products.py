@@ -1,103 +1,153 @@
-"""Products of image gradients as one operator: the gradients are computed where they are needed, and none is saved."""
+"""The oriented products' operation: products of image gradients of pairs of maps."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.ops.custom_op import operator
-from tigranet.ops.dispatch import choose, misfit
-from tigranet.ops.grid_spec import MOST_THREADS, describe, flat, grid_of
-from tigranet.ops.thread_pool import share
-
-SHARED = 200 * 1024
-"""Bytes of shared memory that hold the eight fields of a pair of maps, at most."""
-
-_plain: Callable[..., Tensor]
+from tigranet.graphs.grid import GridLaplacian, Vector
+from tigranet.ops.cpu.arrays import as_array
+from tigranet.ops.cpu.flat_grid import flat_grid
+from tigranet.ops.cpu.thread_pool import share
+from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
+from tigranet.ops.dispatch import needs_gradient, operation, why_beyond_cuda_limits, why_unsupported
+from tigranet.ops.grid_spec import GridSpec
 
 
-def fused_products(plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Decorates the plain ``oriented(mixtures, laplacian, kinds)``: (batch, 2 pairs, nodes), f then g -> the products,
-    kind after kind."""
-    global _plain
-    _plain = plain
-    return choose(plain, _fused)
+@operation
+def oriented_products(
+    mixtures: Float[Tensor, "batch mixtures nodes"], laplacian: GridLaplacian, kinds: int
+) -> Float[Tensor, "batch products nodes"]:
+    r"""Compute products of the gradients of f and g, of first and of second order.
+
+    These are :math:`\partial f\, \overline{\partial g}` and :math:`\partial^2 f\, \overline{\partial^2 g}`, with
+    :math:`\partial f = f_x + i f_y` and :math:`\partial^2 f = f_{xx} - f_{yy} + 2 i f_{xy}`.
+
+    Args:
+        mixtures: Maps, (batch, 2 * pairs, nodes): all f, then all g.
+        laplacian: The grid.
+        kinds: 4 for real and imaginary parts, 2 for the real parts only.
+
+    Returns:
+        (batch, kinds * pairs, nodes): first order, then second order; each real part is followed by the imaginary one.
+    """
+    f, g = mixtures.chunk(2, dim=1)
+    f1, g1 = laplacian.gradient(f), laplacian.gradient(g)
+    f2, g2 = laplacian.twist(f1), laplacian.twist(g1)
+    parts = [_real(f1, g1), _imaginary(f1, g1), _real(f2, g2), _imaginary(f2, g2)]
+    return torch.cat(parts if kinds == 4 else parts[::2], dim=1)
 
 
-def _fused(mixtures: Tensor, laplacian: Any, kinds: int) -> Tensor | str:
-    if (why := misfit(mixtures, laplacian=laplacian)) is not None:
-        return why
-    if mixtures.is_cuda and 8 * laplacian.num_nodes * mixtures.itemsize > SHARED:
-        return f"that holds the gradients of two maps of {laplacian!r} in shared memory"
-    if mixtures.is_cuda and laplacian.width > MOST_THREADS:
-        return f"for rows as wide as those of {laplacian!r}"
-    return products(mixtures, kinds, *describe(laplacian))
+def _real(a: Vector, b: Vector) -> Float[Tensor, "*batch nodes"]:
+    """Return the real part of a times the conjugate of b."""
+    return a[0] * b[0] + a[1] * b[1]
 
 
-@operator("products")
-def products(
-    mixtures: Tensor, kinds: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
-) -> Tensor:
-    from tigranet.ops import cpu
+def _imaginary(a: Vector, b: Vector) -> Float[Tensor, "*batch nodes"]:
+    """Return the imaginary part of a times the conjugate of b."""
+    return a[1] * b[0] - a[0] * b[1]
+
+
+@oriented_products.supported_by_kernels
+def _check(mixtures: Tensor, laplacian: Any, kinds: int) -> str | None:
+    if (reason := why_unsupported(mixtures, laplacian=laplacian)) is not None:
+        return reason
+    if mixtures.is_cuda:
+        from tigranet.ops.cuda import oriented_products as kernels
+
+        return why_beyond_cuda_limits(kernels.why_unsupported, mixtures, laplacian, needs_gradient(mixtures))
+    return None
+
+
+@oriented_products.fused
+def _fused(mixtures: Tensor, laplacian: Any, kinds: int) -> Tensor:
+    return forward(mixtures, kinds, GridSpec.of(laplacian))
+
+
+def _reference(mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    return oriented_products.reference(mixtures, grid.laplacian, kinds)
+
+
+def _reference_backward(g: Tensor, mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    (g_mixtures, *_) = gradients_in_new_thread(_reference, (mixtures, kinds, grid), (True, False, False), g)
+    assert g_mixtures is not None
+    return g_mixtures
+
+
+forward = CustomOp("oriented_products", "Tensor mixtures, int kinds", "Tensor", _reference)
+backward = CustomOp("oriented_products_backward", "Tensor g, Tensor mixtures, int kinds", "Tensor", _reference_backward)
+
+
+@forward.implementation("cpu")
+def _cpu(mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cpu import oriented_products as kernels
 
     batch, maps, nodes = mixtures.shape
-    _, measures, _ = flat((height, width, neighbours, torus, diagonal), mixtures.dtype)
-    found = mixtures.new_empty(batch, kinds * maps // 2, nodes)
-    signals = mixtures.detach().contiguous().numpy().reshape(batch, 2, maps // 2, nodes)
-    out = found.numpy().reshape(batch, kinds, maps // 2, nodes)
+    pairs = maps // 2
+    _, layout, _ = flat_grid(grid, mixtures.dtype)
+    products = mixtures.new_empty(batch, kinds * pairs, nodes)
+    signals = as_array(mixtures).reshape(batch, 2, pairs, nodes)
+    out = products.numpy().reshape(batch, kinds, pairs, nodes)
     share(
-        lambda first, last: cpu.products(signals, measures, kinds, first, last, out),
-        batch * maps // 2,
+        lambda first, last: kernels.oriented_products(signals, layout, kinds, first, last, out),
+        batch * pairs,
         mixtures.numel() * 4,
     )
-    return found
+    return products
 
 
-@operator("products_backward")
-def products_backward(
-    g: Tensor, mixtures: Tensor, kinds: int, height: int, width: int, neighbours: int, torus: bool, diagonal: float
-) -> Tensor:
-    from tigranet.ops import cpu
+@backward.implementation("cpu")
+def _cpu_backward(g: Tensor, mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cpu import oriented_products as kernels
 
     batch, maps, nodes = mixtures.shape
-    _, measures, _ = flat((height, width, neighbours, torus, diagonal), mixtures.dtype)
+    pairs = maps // 2
+    _, layout, _ = flat_grid(grid, mixtures.dtype)
     g_mixtures = torch.empty_like(mixtures, memory_format=torch.contiguous_format)
-    signals = mixtures.detach().contiguous().numpy().reshape(batch, 2, maps // 2, nodes)
-    upstream = g.detach().contiguous().numpy().reshape(batch, kinds, maps // 2, nodes)
-    out = g_mixtures.numpy().reshape(batch, 2, maps // 2, nodes)
+    signals = as_array(mixtures).reshape(batch, 2, pairs, nodes)
+    upstream = as_array(g).reshape(batch, kinds, pairs, nodes)
+    out = g_mixtures.numpy().reshape(batch, 2, pairs, nodes)
     share(
-        lambda first, last: cpu.products_backward(upstream, signals, measures, kinds, first, last, out),
-        batch * maps // 2,
+        lambda first, last: kernels.oriented_products_backward(upstream, signals, layout, kinds, first, last, out),
+        batch * pairs,
         mixtures.numel() * 10,
     )
     return g_mixtures
 
 
-@products.register_fake
-def _(mixtures: Tensor, kinds: int, *_: Any) -> Tensor:
-    return mixtures.new_empty(mixtures.shape[0], kinds * mixtures.shape[1] // 2, mixtures.shape[2])
+@forward.implementation("cuda")
+def _cuda(mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cuda import oriented_products as kernels
+
+    return kernels.forward(mixtures, kinds, grid)
 
 
-@products_backward.register_fake
-def _(g: Tensor, mixtures: Tensor, *_: Any) -> Tensor:
+@backward.implementation("cuda")
+def _cuda_backward(g: Tensor, mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cuda import oriented_products as kernels
+
+    return kernels.backward(g, mixtures, kinds, grid)
+
+
+@forward.shapes
+def _shape(mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
+    return mixtures.new_empty(mixtures.shape[0], kinds * (mixtures.shape[1] // 2), mixtures.shape[2])
+
+
+@backward.shapes
+def _shape_backward(g: Tensor, mixtures: Tensor, kinds: int, grid: GridSpec) -> Tensor:
     return torch.empty_like(mixtures, memory_format=torch.contiguous_format)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    mixtures, *ctx.rest = inputs
+    mixtures, ctx.kinds, ctx.grid = inputs
     ctx.save_for_backward(mixtures)
 
 
-def _backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+@forward.gradient(_save)
+def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     (mixtures,) = ctx.saved_tensors
-    if torch.is_grad_enabled():  # a second derivative may be asked for: only the plain version has one
-        kinds, *grid = ctx.rest
-        again = _plain(mixtures, grid_of(*grid), kinds)
-        (g_mixtures,) = torch.autograd.grad(again, mixtures, g, create_graph=True)
-    else:
-        g_mixtures = products_backward(g, mixtures, *ctx.rest)
-    return (g_mixtures, *(None for _ in ctx.rest))
-
-
-products.register_autograd(_backward, setup_context=_save)
+    if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
+        return reference_gradients(_reference, (mixtures, ctx.kinds, ctx.grid), ctx.needs_input_grad[:3], g)
+    return backward(g, mixtures, ctx.kinds, ctx.grid), None, None

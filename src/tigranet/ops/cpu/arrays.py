@@ -1,0 +1,38 @@
+"""Tensors as the NumPy arrays that the kernels read."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+NO_MASK = np.empty((1, 0), np.uint8)
+"""What a kernel is given in place of a mask where there is none."""
+
+
+def as_array(tensor: Tensor) -> Any:
+    """Return the numbers of a tensor as a contiguous array, without a copy where possible.
+
+    Args:
+        tensor: A tensor on the CPU.
+
+    Returns:
+        The array.
+    """
+    return tensor.detach().contiguous().numpy()
+
+
+def as_mask(mask: Tensor | None, rows: int, nodes: int) -> tuple[Any, bool]:
+    """Return a mask as bytes, and whether there is one.
+
+    Args:
+        mask: A boolean tensor of rows * nodes elements, or None.
+        rows: The number of rows.
+        nodes: The number of nodes.
+
+    Returns:
+        An array (rows, nodes), and True; or :data:`NO_MASK`, and False.
+    """
+    if mask is None:
+        return NO_MASK, False
+    return mask.contiguous().view(torch.uint8).numpy().reshape(rows, nodes), True

@@ -1,0 +1,68 @@
+"""CPU kernels of the Chebyshev polynomials of maps, and of their sums."""
+
+from typing import no_type_check
+
+import numpy as np
+
+from tigranet.ops.cpu.compile import compile_exact, kernel
+from tigranet.ops.cpu.stencil import copy, from_flat, load, recur, to_flat, wrap
+
+
+@kernel
+@no_type_check
+def chebyshev_basis(y, s, layout, diagonal, degree, first, last, out):
+    """Store t_0 .. t_degree of the maps ``first`` to ``last`` in ``out``, (batch, degree + 1, maps, nodes)."""
+    height, width, stride, _, wrap_rows, wrap_columns = layout
+    one, size, maps = y.dtype.type(1), len(s), out.shape[2]
+    lo, hi = stride + 1, height * stride + 1 + width
+    t, p = np.zeros((3, size), y.dtype), np.zeros((2, size), y.dtype)
+    zeros = np.zeros(size, y.dtype)
+    for item in range(first, last):
+        image = out[item // maps]
+        copy(image[0, item % maps], y[item])
+        if degree:
+            load(y[item], y[item], False, s, layout, zeros, t[0], p[0])
+        for k in range(1, degree + 1):
+            if k == 1:
+                recur(p[0], s, zeros, one, one, layout, diagonal, t[1], p[1], lo, hi)
+            else:
+                before = t[(k + 1) % 3]
+                recur(p[(k + 1) % 2], s, before, one + one, -one, layout, diagonal, t[k % 3], p[k % 2], lo, hi)
+            if wrap_rows or wrap_columns:
+                wrap(p[k % 2], layout)
+            from_flat(image[k, item % maps], t[k % 3], layout)
+
+
+@kernel
+@no_type_check
+def chebyshev_sum(u, s, layout, diagonal, degree, first, last, out):
+    """Sum T_m u_m over m by Clenshaw's recurrence; ``u`` is (batch, degree + 1, maps, nodes)."""
+    height, width, stride, _, wrap_rows, wrap_columns = layout
+    one, size, maps = u.dtype.type(1), len(s), u.shape[2]
+    lo, hi = stride + 1, height * stride + 1 + width
+    b, p = np.zeros((3, size), u.dtype), np.zeros((2, size), u.dtype)
+    zeros, difference = np.zeros(size, u.dtype), np.zeros(size, u.dtype)
+    for item in range(first, last):
+        image = u[item // maps]
+        if not degree:
+            copy(out[item], image[0, item % maps])
+            continue
+        top = image[degree, item % maps]
+        load(top, top, False, s, layout, zeros, b[degree % 3], p[degree % 2])
+        for m in range(degree - 1, -1, -1):
+            after = b[(m + 2) % 3] if m + 2 <= degree else zeros
+            to_flat(difference, image[m, item % maps], layout)
+            _subtract_from(after, difference)
+            factor = one + one if m else one
+            recur(p[(m + 1) % 2], s, difference, factor, -one, layout, diagonal, b[m % 3], p[m % 2], lo, hi)
+            if wrap_rows or wrap_columns:
+                wrap(p[m % 2], layout)
+        from_flat(out[item], b[0], layout)
+
+
+@compile_exact
+@no_type_check
+def _subtract_from(a, b):
+    """Compute b = a - b."""
+    for i in range(len(b)):
+        b[i] = a[i] - b[i]

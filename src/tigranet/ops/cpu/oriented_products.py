@@ -1,0 +1,230 @@
+"""CPU kernels of the products of image gradients.
+
+Fields lie in a flat layout with a border of two nodes. One loop over rows and border together vectorises at any width,
+and the values that it leaves in the border are corrected afterwards.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from tigranet.ops.cpu.compile import compile_exact, kernel
+from tigranet.ops.cpu.stencil import copy
+
+
+@compile_exact
+@no_type_check
+def _extent(layout, ring):
+    """Return the stride, and the first and last entry of the image extended by ``ring`` nodes on each side."""
+    height, width = layout[0], layout[1]
+    stride = width + 4
+    return stride, (2 - ring) * (stride + 1), (height + 1 + ring) * stride + 2 + width + ring
+
+
+@compile_exact
+@no_type_check
+def _to_field(p, image, layout):
+    """Copy an image into the layout with a border; the border stays as it is."""
+    height, width = layout[0], layout[1]
+    for r in range(height):
+        at = (r + 2) * (width + 4) + 2
+        copy(p[at : at + width], image[r * width : (r + 1) * width])
+
+
+@compile_exact
+@no_type_check
+def _from_field(image, p, layout):
+    """Copy an image out of the layout with a border."""
+    height, width = layout[0], layout[1]
+    for r in range(height):
+        at = (r + 2) * (width + 4) + 2
+        copy(image[r * width : (r + 1) * width], p[at : at + width])
+
+
+@compile_exact
+@no_type_check
+def _surround(p, layout):
+    """Fill the inner ring of the border with the nearest pixel, or on the torus with the pixel across."""
+    height, width, wrap_rows, wrap_columns = layout[0], layout[1], layout[4], layout[5]
+    image = p.reshape(height + 4, width + 4)
+    copy(image[1, 2 : 2 + width], image[height + 1 if wrap_rows else 2, 2 : 2 + width])
+    copy(image[height + 2, 2 : 2 + width], image[2 if wrap_rows else height + 1, 2 : 2 + width])
+    left, right = (width + 1, 2) if wrap_columns else (2, width + 1)
+    for r in range(1, height + 3):
+        image[r, 1] = image[r, left]
+        image[r, width + 2] = image[r, right]
+
+
+@compile_exact
+@no_type_check
+def _clear_border(p, layout):
+    """Set the border beside the rows to zero; above and below nothing is ever written."""
+    height, width = layout[0], layout[1]
+    image = p.reshape(height + 4, width + 4)
+    for r in range(2, height + 2):
+        image[r, 0] = image[r, 1] = image[r, width + 2] = image[r, width + 3] = 0
+
+
+@compile_exact
+@no_type_check
+def _fold(p, layout):
+    """Apply the adjoint of :func:`_surround`."""
+    height, width, wrap_rows, wrap_columns = layout[0], layout[1], layout[4], layout[5]
+    image = p.reshape(height + 4, width + 4)
+    left, right = (width + 1, 2) if wrap_columns else (2, width + 1)
+    for r in range(1, height + 3):
+        image[r, left] += image[r, 1]
+        image[r, right] += image[r, width + 2]
+    _add(image[height + 1 if wrap_rows else 2], image[1])
+    _add(image[2 if wrap_rows else height + 1], image[height + 2])
+
+
+@compile_exact
+@no_type_check
+def _add(total, term):
+    for i in range(len(total)):
+        total[i] += term[i]
+
+
+@compile_exact
+@no_type_check
+def _gradient_of_rows(above, here, below, x, y):
+    """Compute the gradient (x, y); the three rows start one to the left of the first node."""
+    a, b = x.dtype.type(10 / 32), x.dtype.type(3 / 32)
+    for c in range(len(x)):
+        falling, rising = below[c + 2] - above[c], above[c + 2] - below[c]
+        x[c] = a * (here[c + 2] - here[c]) + b * (falling + rising)
+        y[c] = a * (below[c + 1] - above[c + 1]) + b * (falling - rising)
+
+
+@compile_exact
+@no_type_check
+def _gradient(p, x, y, layout):
+    stride, lo, hi = _extent(layout, 0)
+    above, below = p[lo - stride - 1 : hi - stride + 1], p[lo + stride - 1 : hi + stride + 1]
+    _gradient_of_rows(above, p[lo - 1 : hi + 1], below, x[lo:hi], y[lo:hi])
+
+
+@compile_exact
+@no_type_check
+def _second_order(x_x, x_y, y_x, y_y):
+    """Turn the gradients of f_x and f_y into x_x = f_xx - f_yy and x_y = f_xy + f_yx."""
+    for i in range(len(x_x)):
+        x_x[i] = x_x[i] - y_y[i]
+        x_y[i] = x_y[i] + y_x[i]
+
+
+@compile_exact
+@no_type_check
+def _derivatives(image, layout, p, first_order, second_order, scratch):
+    """Compute the gradient, and (f_xx - f_yy, 2 f_xy), of one image."""
+    _, lo, hi = _extent(layout, 0)
+    _to_field(p, image, layout)
+    _surround(p, layout)
+    _gradient(p, first_order[0], first_order[1], layout)
+    _surround(first_order[0], layout)
+    _surround(first_order[1], layout)
+    _gradient(first_order[0], second_order[0], second_order[1], layout)
+    _gradient(first_order[1], scratch[0], scratch[1], layout)
+    _second_order(second_order[0, lo:hi], second_order[1, lo:hi], scratch[0, lo:hi], scratch[1, lo:hi])
+
+
+@compile_exact
+@no_type_check
+def _product(fx, fy, gx, gy, real, imaginary):
+    for i in range(len(real)):
+        real[i] = fx[i] * gx[i] + fy[i] * gy[i]
+        imaginary[i] = fy[i] * gx[i] - fx[i] * gy[i]
+
+
+@kernel
+@no_type_check
+def oriented_products(mixtures, layout, kinds, first, last, out):
+    """Compute the products of first and second order of the pairs ``first`` to ``last``.
+
+    ``mixtures`` is (batch, 2, pairs, nodes) and ``out`` (batch, kinds, pairs, nodes): the real parts, each followed by
+    the imaginary part if ``kinds`` is 4.
+    """
+    stride, lo, hi = _extent(layout, 0)
+    size, pairs, parts = (layout[0] + 4) * stride, out.shape[2], kinds // 2
+    p = np.zeros(size, mixtures.dtype)
+    field = np.zeros((5, 2, size), mixtures.dtype)
+    products = np.zeros((2, size), mixtures.dtype)
+    for item in range(first, last):
+        image, pair = item // pairs, item % pairs
+        for which in range(2):
+            _derivatives(mixtures[image, which, pair], layout, p, field[2 * which], field[2 * which + 1], field[4])
+        for level in range(2):
+            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
+            _product(f[0], f[1], g[0], g[1], products[0, lo:hi], products[1, lo:hi])
+            for part in range(parts):
+                _from_field(out[image, level * parts + part, pair], products[part], layout)
+
+
+@compile_exact
+@no_type_check
+def _product_backward(fx, fy, gx, gy, real, imaginary, d_fx, d_fy, d_gx, d_gy):
+    """Compute the gradients by f and g from those by the products."""
+    for i in range(len(real)):
+        d_fx[i] = real[i] * gx[i] - imaginary[i] * gy[i]
+        d_fy[i] = real[i] * gy[i] + imaginary[i] * gx[i]
+        d_gx[i] = real[i] * fx[i] + imaginary[i] * fy[i]
+        d_gy[i] = real[i] * fy[i] - imaginary[i] * fx[i]
+
+
+@compile_exact
+@no_type_check
+def _adjoint_of_rows(xa, xh, xb, ya, yh, yb, sign, out):
+    """Apply the adjoint of the stencil to the fields x and sign * y."""
+    a, b = out.dtype.type(10 / 32), out.dtype.type(3 / 32)
+    for j in range(len(out)):
+        straight = (xh[j] - xh[j + 2]) + sign * (ya[j + 1] - yb[j + 1])
+        falling = (xa[j] + sign * ya[j]) - (xb[j + 2] + sign * yb[j + 2])
+        rising = (xb[j] - sign * yb[j]) - (xa[j + 2] - sign * ya[j + 2])
+        out[j] = a * straight + b * (falling + rising)
+
+
+@compile_exact
+@no_type_check
+def _gradient_adjoint(x, y, sign, p, layout):
+    """Apply the adjoint of border and gradient, into ``p``; the borders of x and y are zero."""
+    stride, lo, hi = _extent(layout, 1)
+    i, j, k = lo - stride - 1, lo - 1, lo + stride - 1
+    n = hi - lo + 2
+    _adjoint_of_rows(x[i : i + n], x[j : j + n], x[k : k + n], y[i : i + n], y[j : j + n], y[k : k + n], sign, p[lo:hi])
+    _fold(p, layout)
+
+
+@kernel
+@no_type_check
+def oriented_products_backward(g_out, mixtures, layout, kinds, first, last, g_mixtures):
+    """Compute the gradient by the mixtures: the fields again, then the adjoint of each stencil."""
+    stride, lo, hi = _extent(layout, 0)
+    size, pairs, parts = (layout[0] + 4) * stride, g_out.shape[2], kinds // 2
+    one = mixtures.dtype.type(1)
+    p = np.zeros(size, mixtures.dtype)
+    field = np.zeros((5, 2, size), mixtures.dtype)
+    upstream = np.zeros((2, size), mixtures.dtype)
+    g_field = np.zeros((4, 2, size), mixtures.dtype)  # by f', f'', g', g''
+    for item in range(first, last):
+        image, pair = item // pairs, item % pairs
+        for which in range(2):
+            _derivatives(mixtures[image, which, pair], layout, p, field[2 * which], field[2 * which + 1], field[4])
+        for level in range(2):
+            for part in range(parts):
+                _to_field(upstream[part], g_out[image, level * parts + part, pair], layout)
+            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
+            by_f, by_g = g_field[level, :, lo:hi], g_field[2 + level, :, lo:hi]
+            _product_backward(
+                f[0], f[1], g[0], g[1], upstream[0, lo:hi], upstream[1, lo:hi], by_f[0], by_f[1], by_g[0], by_g[1]
+            )
+        for which in range(2):
+            by_first, by_second = g_field[2 * which], g_field[2 * which + 1]
+            _clear_border(by_second[0], layout)
+            _clear_border(by_second[1], layout)
+            for axis in range(2):
+                _gradient_adjoint(by_second[axis], by_second[1 - axis], -one if axis else one, p, layout)
+                _add(by_first[axis, lo:hi], p[lo:hi])
+                _clear_border(by_first[axis], layout)
+            _gradient_adjoint(by_first[0], by_first[1], one, p, layout)
+            _from_field(g_mixtures[image, which, pair], p, layout)
