@@ -9,8 +9,8 @@ import pytest
 import tigranet
 
 PACKAGE = Path(tigranet.__file__).parent
-WITHOUT_ARGUMENTS = {"property", "cached_property", "override", "overload"}
-"""Decorators of functions whose summary says it all."""
+WITHOUT_ARGUMENTS = {"property", "cached_property", "override", "overload", "no_type_check"}
+"""Decorators of functions whose summary says it all, and of compiled kernels, which only their operation calls."""
 
 
 def public_functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
