@@ -27,7 +27,8 @@ class Version:
     """
 
     def __init__(self, checkout: Path, device: str) -> None:
-        environment = os.environ | {"PYTHONPATH": str(checkout / "src"), "OMP_WAIT_POLICY": "passive"}
+        search_path = [str(checkout / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(search_path), "OMP_WAIT_POLICY": "passive"}
         worker = str(Path(__file__).with_name("version_worker.py"))
         # -P: this folder has a statistics.py, which would hide Python's own
         self.process = subprocess.Popen(
