@@ -166,6 +166,9 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
 
     Args:
         *tensors: Tensors, or None for absent ones.
+
+    Returns:
+        True if gradients are enabled and any of the tensors requires one.
     """
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
