@@ -93,6 +93,9 @@ def is_observed(tensors: Sequence[Tensor]) -> bool:
 
     Args:
         tensors: The tensors among the arguments of an operator.
+
+    Returns:
+        Whether the operator has to be called through PyTorch's dispatcher.
     """
     if torch.compiler.is_compiling():
         return True

@@ -17,7 +17,7 @@ reference is an error that gives the reason.
 """
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any
 
 import torch
@@ -166,6 +166,9 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
 
     Args:
         *tensors: Tensors, or None for absent ones.
+
+    Returns:
+        True if gradients are enabled and any of the tensors requires one.
     """
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
@@ -173,18 +176,22 @@ def needs_gradient(*tensors: Tensor | None) -> bool:
 @torch_compat.constant_while_tracing
 def _why_no_kernels(device: torch.device) -> str | None:
     """Say why there are no fused kernels at all on a device, and warn where the device normally has some."""
-    if device.type not in ("cpu", "cuda") or torch.version.hip:
-        return f"there are kernels for CPUs and NVIDIA GPUs, not for {device}"
-    reason = torch_compat.missing_for_dispatch()
-    if reason is None and device.type == "cpu":
-        reason = cpu.why_unavailable()
-    elif reason is None:
+    if device.type == "cpu":
+        reason = _why_no_cpu_kernels()
+    elif device.type == "cuda" and not torch.version.hip:
         from tigranet.ops import cuda
 
-        reason = cuda.why_unavailable(device)
+        reason = torch_compat.missing_for_dispatch() or cuda.why_unavailable(device)
+    else:
+        return f"there are kernels for CPUs and NVIDIA GPUs, not for {device}"
     if reason is not None and kernel_mode() != "fused":  # under "fused", an error gives the reason
         warn_once(f"tigranet computes in plain PyTorch on {device.type}, which is slower: {reason}")
     return reason
+
+
+@cache
+def _why_no_cpu_kernels() -> str | None:
+    return torch_compat.missing_for_dispatch() or cpu.why_unavailable()
 
 
 @torch_compat.constant_while_tracing

@@ -10,6 +10,7 @@ from tigranet.torch_compat import constant_while_tracing
 
 Mode = Literal["auto", "plain", "fused"]
 
+_MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 _mode: ContextVar[Mode | None] = ContextVar("tigranet_kernels", default=None)
 
 
@@ -31,7 +32,7 @@ def using(mode: Mode) -> Iterator[None]:
         ...     kernel_mode()
         'plain'
     """
-    token = _mode.set(_checked(mode, "the kernel mode"))
+    token = _mode.set(_check_mode(mode, "the kernel mode"))
     try:
         yield
     finally:
@@ -45,11 +46,10 @@ def kernel_mode() -> Mode:
     Raises:
         ValueError: If the environment variable has another value.
     """
-    return _mode.get() or _checked(os.environ.get("TIGRANET_KERNELS") or "auto", "TIGRANET_KERNELS")
+    return _mode.get() or _check_mode(os.environ.get("TIGRANET_KERNELS") or "auto", "TIGRANET_KERNELS")
 
 
-def _checked(mode: str, name: str) -> Mode:
-    for known in get_args(Mode):
-        if mode == known:
-            return known
-    raise ValueError(f"expected {name} to be plain, fused or auto, got {mode!r}")
+def _check_mode(mode: str, name: str) -> Mode:
+    if mode not in _MODES:
+        raise ValueError(f"expected {name} to be plain, fused or auto, got {mode!r}")
+    return _MODES[mode]
