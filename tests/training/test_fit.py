@@ -141,7 +141,7 @@ def test_an_interrupt_raises_keyboard_interrupt(monkeypatch):
     handler = signal.getsignal(signal.SIGINT)
     try:
         with pytest.raises(KeyboardInterrupt):
-            train_linear(Recipe(epochs=1))
+            train_linear(Recipe(epochs=1), hardware=Hardware("cpu"))
     finally:
         signal.signal(signal.SIGINT, handler)
 
@@ -177,7 +177,7 @@ def test_the_best_weights_are_those_of_the_lowest_validation_loss(tmp_path):
 
 class NanInValidation(Linear):
     def forward(self, images):
-        return super().forward(images) if self.training else torch.full((len(images), 2), torch.nan)
+        return super().forward(images) if self.training else images.new_full((len(images), 2), torch.nan)
 
 
 def test_a_validation_loss_that_is_always_nan_is_an_error():
