@@ -1,6 +1,7 @@
 # Every target creates the virtual environment .venv if it is missing. Only Python 3.11 or newer is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
 .PHONY: setup demo test lint bench clean
 
