@@ -142,7 +142,7 @@ def _by_triton(kernel: Any, z: Tensor, active: Tensor, grid: GridLaplacian, warp
 
 def _constant(grid: GridLaplacian, z: Tensor) -> Tensor:
     """Return the square root of the inverse degree of each node."""
-    return grid._constant.to(z)
+    return grid.inverse_sqrt_degree.to(z)
 
 
 def _numba_source(unrolled: bool) -> str:

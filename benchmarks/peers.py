@@ -35,7 +35,7 @@ def statistics_by(product: Product, z: Tensor, active: Tensor, order: int, nodes
 
 def edges(size: int) -> tuple[Tensor, Tensor]:
     """Return the edges of the grid in the format of PyTorch Geometric, and the entries of L - I."""
-    constant = SparseLaplacian.from_mask(torch.ones(size, size, dtype=torch.bool))._constant.coalesce()
+    constant = SparseLaplacian.from_mask(torch.ones(size, size, dtype=torch.bool)).normalized_adjacency.coalesce()
     return constant.indices(), -constant.values().float()
 
 

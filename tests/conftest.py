@@ -26,7 +26,7 @@ def _cache_of_its_own(tmp_path_factory):
 
 
 @pytest.fixture
-def as_a_user():
+def without_shape_checks():
     """Shapes are not checked for users: they meet the library's own messages."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield

@@ -57,7 +57,7 @@ def test_an_architecture_is_an_immutable_value():
 
 
 def test_mixed_means_that_there_are_mc_layers():
-    mixed_presets = {name for name in PRESETS if Architecture.parse(name).mixed}
+    mixed_presets = {name for name in PRESETS if Architecture.parse(name).has_mixed_convolutions}
     assert mixed_presets == {"oriented-small", "oriented", "oriented-large"}
 
 

@@ -57,7 +57,7 @@ def test_the_source_for_numba_computes_the_statistics(unrolled):
     exec(source, namespace)
     phi = np.zeros((1, 2 * (order + 1)), np.float32)
     signals = z[0].numpy(), active[0].numpy()
-    namespace["statistics"](*signals, grid._constant.float().flatten().numpy(), phi, 1)
+    namespace["statistics"](*signals, grid.inverse_sqrt_degree.float().flatten().numpy(), phi, 1)
     torch.testing.assert_close(torch.from_numpy(phi), Statistics(order)(z, grid, active), rtol=1e-4, atol=1e-6)
 
 

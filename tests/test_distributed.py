@@ -6,11 +6,11 @@ import sys
 
 import torch
 
-from tigranet.distributed import gathered, moments
+from tigranet.distributed import gather_rows, moments
 
 TWO_PROCESSES = """
 import os, sys, json, torch, torch.distributed as dist
-from tigranet.distributed import gathered
+from tigranet.distributed import gather_rows
 from tigranet.layers import Standardise
 rank = int(sys.argv[1])
 dist.init_process_group("gloo", rank=rank, world_size=2)
@@ -20,7 +20,7 @@ counts = json.loads(sys.argv[2])
 for first in counts:  # number of rows of the first process; the second has the others
     leaf = whole.clone().requires_grad_()
     part = leaf[:first] if rank == 0 else leaf[first:]
-    assert torch.equal(gathered(part), whole)
+    assert torch.equal(gather_rows(part), whole)
     weights = torch.arange(21, dtype=torch.float64).reshape(7, 3)
     layer = Standardise(3).double()
     part_weights = weights[:first] if rank == 0 else weights[first:]
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 def test_a_single_process_gets_its_own_tensor():
     x = torch.rand(3, 2)
-    assert gathered(x) is x
+    assert gather_rows(x) is x
 
 
 def test_the_moments_of_a_single_process_are_those_of_its_rows_and_nodes():

@@ -32,7 +32,7 @@ def expected_failures(estimator):
     [InvariantFeatures(TINY), TIGraNetClassifier(TINY, epochs=3, random_state=0)],
     expected_failed_checks=expected_failures,
 )
-def test_the_checks_of_scikit_learn_pass(estimator, check, as_a_user):
+def test_the_checks_of_scikit_learn_pass(estimator, check, without_shape_checks):
     check(estimator)
 
 
@@ -222,7 +222,7 @@ def test_the_random_state_of_the_caller_does_not_change(digits):
         ),
     ],
 )
-def test_invalid_values_are_errors(X, arguments, message, as_a_user):
+def test_invalid_values_are_errors(X, arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         TIGraNetClassifier(**({"architecture": TINY} | arguments)).fit(X, np.arange(6) % 2)
 
@@ -239,12 +239,12 @@ def test_invalid_values_are_errors(X, arguments, message, as_a_user):
         ({"jitter": None}, "jitter .*number, got None"),
     ],
 )
-def test_values_of_a_wrong_type_are_errors(arguments, message, as_a_user):
+def test_values_of_a_wrong_type_are_errors(arguments, message, without_shape_checks):
     with pytest.raises(TypeError, match=message):
         TIGraNetClassifier(**({"architecture": TINY} | arguments)).fit(np.ones((6, 4)), np.arange(6) % 2)
 
 
-def test_numbers_of_numpy_are_accepted(as_a_user):
+def test_numbers_of_numpy_are_accepted(without_shape_checks):
     parameters = {
         "epochs": np.int64(1),
         "batch_size": np.int32(3),
@@ -255,7 +255,7 @@ def test_numbers_of_numpy_are_accepted(as_a_user):
     TIGraNetClassifier(TINY, **parameters).fit(np.random.default_rng(0).random((6, 4)), np.arange(6) % 2)
 
 
-def test_the_features_check_their_parameters_too(as_a_user):
+def test_the_features_check_their_parameters_too(without_shape_checks):
     with pytest.raises(TypeError, match=r"architecture .*, got None"):
         InvariantFeatures(None).fit(np.ones((6, 4)))
     with pytest.raises(ValueError, match=r"X\.transpose\(0, 2, 3, 1\)"):
@@ -340,7 +340,7 @@ def test_it_learns_with_other_training_parameters(digits, parameters):
         ({"keep": "first"}, ValueError, "keep .*'last' or 'best', got 'first'"),
     ],
 )
-def test_invalid_parameters_of_the_validation_are_errors(parameters, error, message, as_a_user):
+def test_invalid_parameters_of_the_validation_are_errors(parameters, error, message, without_shape_checks):
     with pytest.raises(error, match=message):
         TIGraNetClassifier(TINY, **({"keep": "best"} | parameters)).fit(np.ones((6, 4)), np.arange(6) % 2)
 
@@ -372,7 +372,7 @@ def test_another_number_of_channels_is_an_error(fitted):
     ("arguments", "labels"),
     [({"epochs": 0}, "abc"), ({"architecture": None}, "abc"), ({"boundary": "none"}, "abc"), ({}, "a")],
 )
-def test_a_fit_that_fails_does_not_change_the_classifier(arguments, labels, digits, as_a_user):
+def test_a_fit_that_fails_does_not_change_the_classifier(arguments, labels, digits, without_shape_checks):
     images, names = digits
     classifier = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(images[:30], names[:30])
     expected, before = classifier.predict_proba(images), {**vars(classifier), **arguments}
@@ -383,7 +383,7 @@ def test_a_fit_that_fails_does_not_change_the_classifier(arguments, labels, digi
     np.testing.assert_array_equal(classifier.predict_proba(images.reshape(-1, 64)), expected)
 
 
-def test_a_first_fit_that_fails_leaves_the_estimator_unfitted(as_a_user):
+def test_a_first_fit_that_fails_leaves_the_estimator_unfitted(without_shape_checks):
     features = InvariantFeatures(TINY, boundary="none")
     with pytest.raises(ValueError, match="'free' or 'torus'"):
         features.fit(np.ones((6, 4)))

@@ -288,7 +288,7 @@ def test_the_configuration_holds_every_argument_in_order():
         ({"diagonal": -1.0}, ["diagonal", "positive", "-1.0", "neighbours=4"]),
     ],
 )
-def test_invalid_arguments_are_rejected_by_name(arguments, values, as_a_user):
+def test_invalid_arguments_are_rejected_by_name(arguments, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         TIGraNet("SC[1,1]-S[1]", **({"num_classes": 2} | arguments))
 
@@ -303,12 +303,12 @@ def test_invalid_arguments_are_rejected_by_name(arguments, values, as_a_user):
         (torch.rand(1, 1, 8, 8).double(), TypeError, ["torch.float32", "torch.float64", "convert"]),
     ],
 )
-def test_invalid_images_are_rejected_with_their_shape_or_type(images, error, values, as_a_user):
+def test_invalid_images_are_rejected_with_their_shape_or_type(images, error, values, without_shape_checks):
     with pytest.raises(error, match=".*".join(map(re.escape, values))):
         TIGraNet("SC[1,1]-S[1]", num_classes=2)(images)
 
 
-def test_signals_on_a_graph_have_three_axes(as_a_user):
+def test_signals_on_a_graph_have_three_axes(without_shape_checks):
     with pytest.raises(ValueError, match=r"\(batch, 1, nodes\).*\(1, 1, 4, 4\)"):
         TIGraNet("SC[1,1]-S[1]", num_classes=2)(torch.rand(1, 1, 4, 4), GridLaplacian(4, 4))
 

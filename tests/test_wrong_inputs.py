@@ -276,7 +276,7 @@ WRONG_INPUTS = {
 
 
 @pytest.mark.parametrize("case", WRONG_INPUTS)
-def test_a_wrong_input_raises_an_error_that_names_its_values(case, tmp_path, as_a_user):
+def test_a_wrong_input_raises_an_error_that_names_its_values(case, tmp_path, without_shape_checks):
     call, kind, words = WRONG_INPUTS[case]
     with pytest.raises(kind) as error:
         call(tmp_path)

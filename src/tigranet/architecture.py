@@ -112,6 +112,6 @@ class Architecture(Notation):
     PRESETS: ClassVar = PRESETS
 
     @property
-    def mixed(self) -> bool:
+    def has_mixed_convolutions(self) -> bool:
         """Whether the network has MC layers, as the oriented networks do."""
         return any(isinstance(layer, MC) for layer in self.layers)

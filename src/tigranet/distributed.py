@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def alone() -> bool:
+def is_single_process() -> bool:
     """Whether this process trains by itself.
 
     Returns:
@@ -16,7 +16,7 @@ def alone() -> bool:
     return not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1
 
 
-def gathered(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]:
+def gather_rows(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]:
     """Concatenate the rows of all processes, with gradients.
 
     Args:
@@ -25,7 +25,7 @@ def gathered(x: Float[Tensor, "part columns"]) -> Float[Tensor, "batch columns"]
     Returns:
         The rows of all processes, in the order of their ranks. With a single process, this is ``x`` itself.
     """
-    if alone():
+    if is_single_process():
         return x
     import torch.distributed.nn.functional as differentiable  # This import is slow.
 
@@ -56,11 +56,11 @@ def moments(
     """
     axes = [0, *range(2, x.ndim)]
     count = x.numel() // x.shape[1]
-    if alone():
+    if is_single_process():
         return *(torch.var_mean(x, axes, correction=0) if count else (x.sum(axes), x.sum(axes))), count
     mean = x.sum(axes) / max(count, 1)
     variance = (x - mean.unflatten(0, (1, -1, *[1] * (x.ndim - 2)))).square().sum(axes) / max(count, 1)
-    parts = gathered(torch.stack((torch.full_like(mean, count), mean, variance)).flatten()[None])
+    parts = gather_rows(torch.stack((torch.full_like(mean, count), mean, variance)).flatten()[None])
     counts, means, variances = parts.unflatten(1, (3, -1)).unbind(1)
     fractions = counts / counts.sum(0)
     mean = (fractions * means).sum(0)

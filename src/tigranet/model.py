@@ -104,7 +104,7 @@ class TIGraNet(Pretrained, nn.Module):
         if isinstance(architecture, str):
             architecture = Architecture.parse(architecture)
         if diagonal is None:
-            diagonal = ISOTROPIC if architecture.mixed else 1.0
+            diagonal = ISOTROPIC if architecture.has_mixed_convolutions else 1.0
         _check_sizes(num_classes, in_maps, class_names)
         check_grid_options(neighbours, boundary, diagonal)
         _check_choice("ties", ties, Ties)

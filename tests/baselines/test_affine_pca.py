@@ -127,7 +127,7 @@ def test_invalid_sizes_are_rejected():
         AffinePCA(6, 2, 6)
 
 
-def test_invalid_samples_are_rejected(as_a_user):
+def test_invalid_samples_are_rejected(without_shape_checks):
     classifier, labels = AffinePCA(3, 2, 1), torch.tensor([0, 1])
     with pytest.raises(ValueError, match=r"\(n, 3\).*\(2, 4\) and \(2,\)"):
         classifier.fit(torch.randn(2, 4), labels)

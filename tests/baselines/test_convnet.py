@@ -137,7 +137,7 @@ def test_parse_errors_name_the_layer_and_the_architecture(text, fragments):
         assert fragment in str(error.value)
 
 
-def test_images_of_the_wrong_size_are_rejected(as_a_user):
+def test_images_of_the_wrong_size_are_rejected(without_shape_checks):
     with pytest.raises(ValueError, match=r"layer 4 \('P\[2\]'\).*2x2.*1x1.*3x3"):
         ConvNet("paper-small", 3, 3, border="zeros")
     with pytest.raises(ValueError, match=r"layer 3 \('C\[6\]'\).*3x3.*2x2.*7x7"):

@@ -151,7 +151,7 @@ def test_parse_errors_name_the_layer_and_the_architecture(text, fragments):
         assert fragment in str(error.value)
 
 
-def test_invalid_inputs_are_rejected(as_a_user, small):
+def test_invalid_inputs_are_rejected(without_shape_checks, small):
     net, images, labels = small
     with pytest.raises(ValueError, match=r"at least 1.*0 and 1"):
         DeepScat("paper", 0)

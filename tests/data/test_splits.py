@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tigranet.data.splits import HELD_OUT, draw, even, split
+from tigranet.data.splits import HELD_OUT, draw, draw_balanced, split
 
 SEEDS = st.integers(0, 2**32)
 
@@ -97,7 +97,7 @@ def test_a_draw_needs_an_image_per_class_and_leaves_one_for_testing(count):
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=5), SEEDS, st.integers(0, 250))
 def test_an_even_draw_has_equally_many_images_of_each_class(counts, seed, count):
     labels = labels_of(counts)
-    indices = even(labels, seed, count)
+    indices = draw_balanced(labels, seed, count)
     assert len(indices.unique()) == min(count, len(labels))
     sizes = class_sizes(labels, indices, len(counts))
     for size, available in zip(sizes, counts, strict=True):
@@ -106,7 +106,7 @@ def test_an_even_draw_has_equally_many_images_of_each_class(counts, seed, count)
 
 def test_a_larger_even_draw_contains_a_smaller_one():
     labels = torch.randint(9, (1000,))
-    small, large, other = even(labels, 3, 50), even(labels, 3, 100), even(labels, 4, 50)
+    small, large, other = draw_balanced(labels, 3, 50), draw_balanced(labels, 3, 100), draw_balanced(labels, 4, 50)
     assert set(small.tolist()) < set(large.tolist())
     assert not torch.equal(small, other)
 

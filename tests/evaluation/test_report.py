@@ -29,7 +29,7 @@ def net() -> TIGraNet:
 
 @pytest.fixture(scope="module")
 def report(net, data):
-    return report_on(net, data, ConvNet("C[2]-P[2]", 3, 12), seed=3, made={"command": "tigranet report"})
+    return report_on(net, data, ConvNet("C[2]-P[2]", 3, 12), seed=3, provenance={"command": "tigranet report"})
 
 
 def test_the_network_is_first_and_has_its_own_numbers(report, net, data):

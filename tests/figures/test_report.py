@@ -44,7 +44,7 @@ def measure(class_names, baseline=True, test_classes=None):
     data = DataSet("<noise>", class_names, *parts, test)
     net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
     command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}
-    return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if baseline else None, made=command), test
+    return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if baseline else None, provenance=command), test
 
 
 @pytest.fixture(scope="module")

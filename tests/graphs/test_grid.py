@@ -101,7 +101,7 @@ def test_the_constants_of_the_stencil_are_public():
         ({"diagonal": float("nan")}, ["diagonal", "positive", "nan", "neighbours=4"]),
     ],
 )
-def test_errors_name_the_option_and_its_value(arguments, values, as_a_user):
+def test_errors_name_the_option_and_its_value(arguments, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         GridLaplacian(**({"height": 4, "width": 4} | arguments))
 

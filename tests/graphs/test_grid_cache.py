@@ -141,6 +141,6 @@ def test_a_compiler_reads_the_cache_and_does_not_change_it(monkeypatch):
         ({"neighbours": 5}, ["neighbours", "5"]),
     ],
 )
-def test_invalid_options_are_rejected_before_the_first_grid(options, values, as_a_user):
+def test_invalid_options_are_rejected_before_the_first_grid(options, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         GridCache(**options)

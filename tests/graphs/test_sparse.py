@@ -107,7 +107,7 @@ def test_errors_list_the_wrong_entries(adjacency, values):
         ({"edge_index": torch.tensor([[0, -1], [-1, 0]])}, ["-1 to 0"]),
     ],
 )
-def test_errors_name_what_is_wrong_with_the_edges(arguments, values, as_a_user):
+def test_errors_name_what_is_wrong_with_the_edges(arguments, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         SparseLaplacian.from_edges(**({"edge_index": torch.tensor([[0, 1], [1, 0]])} | arguments))
 
@@ -122,6 +122,6 @@ def test_errors_name_what_is_wrong_with_the_edges(arguments, values, as_a_user):
         (torch.ones(3, 3, dtype=torch.bool), {"diagonal": 0.0}, ["diagonal", "positive", "0.0"]),
     ],
 )
-def test_errors_name_what_is_wrong_with_a_mask(mask, options, values, as_a_user):
+def test_errors_name_what_is_wrong_with_a_mask(mask, options, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         SparseLaplacian.from_mask(mask, **options)

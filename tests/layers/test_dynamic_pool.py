@@ -113,7 +113,7 @@ def test_all_nodes_of_a_constant_map_are_active():
     assert DynamicPool(3)(torch.zeros(1, 1, 10)).all()
 
 
-def test_repr_and_errors(as_a_user):
+def test_repr_and_errors(without_shape_checks):
     assert repr(DynamicPool(5)) == "DynamicPool(5, ties='keep')"
     with pytest.raises(ValueError, match=r"num_active.*got 0"):
         DynamicPool(0)

@@ -165,7 +165,7 @@ def test_a_nan_is_not_hidden():
     assert SpectralConv(1, 2, 2)(y, GridLaplacian(4, 5), omega).isnan().any()
 
 
-def test_repr_and_errors(as_a_user):
+def test_repr_and_errors(without_shape_checks):
     conv = SpectralConv(3, 4, 2)
     assert repr(conv) == "SpectralConv(3, 4, degree=2)"
     with pytest.raises(ValueError, match=r"\(batch, 3, nodes\), got shape \(1, 2, 20\)"):

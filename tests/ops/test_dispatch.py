@@ -128,12 +128,12 @@ def test_function_transforms_use_plain_pytorch():
 
 
 @pytest.mark.parametrize("mode", ["auto", "plain", "fused"])
-def test_wrong_shapes_give_the_error_of_the_layer_in_every_mode(mode, as_a_user):
+def test_wrong_shapes_give_the_error_of_the_layer_in_every_mode(mode, without_shape_checks):
     with using(mode), pytest.raises(ValueError, match=r"\(2, 3, 20\) with active nodes \(2, 2, 20\)"):
         Statistics(3)(torch.rand(2, 3, 20), GRID, torch.ones(2, 2, 20, dtype=torch.bool))
 
 
-def test_wrong_signals_give_the_error_of_the_graph(as_a_user):
+def test_wrong_signals_give_the_error_of_the_graph(without_shape_checks):
     with pytest.raises(ValueError, match="20 values"):
         Statistics(3)(torch.rand(2, 3, 21), GRID)
     with pytest.raises(TypeError, match="float32 or float64"):

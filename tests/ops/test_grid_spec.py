@@ -11,7 +11,7 @@ def test_the_laplacian_of_a_description_is_the_described_one(grid):
     laplacian = GridLaplacian(*grid)
     spec = GridSpec.of(laplacian)
     assert repr(spec.laplacian) == repr(laplacian)
-    assert torch.equal(spec.laplacian._constant, laplacian._constant)
+    assert torch.equal(spec.laplacian.inverse_sqrt_degree, laplacian.inverse_sqrt_degree)
     assert spec.num_nodes == laplacian.num_nodes
 
 

@@ -47,7 +47,7 @@ def test_a_variant_is_what_its_note_says():
 
 def test_the_ablation_follows_the_preset():
     for row in VARIANTS:
-        assert Architecture.parse(row.architecture).mixed
+        assert Architecture.parse(row.architecture).has_mixed_convolutions
     for note in ("degree 2", "pooled", "statistics of order 0"):
         assert len(layers(note, OP)) == len(PAIRS)
 

@@ -12,8 +12,8 @@ import torch
 from images import fill
 from tigranet import TIGraNet
 from tigranet.data import LabelledImages
+from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training import Hardware, Recipe, fit
-from tigranet.training.checkpoints import LAST
 
 ARCHITECTURE = "SC[2,2]-DP[30]-S[3]-FC[8]"
 
@@ -100,7 +100,7 @@ def test_a_different_training_is_not_resumed(tmp_path, difference):
 
 @pytest.mark.parametrize("content", [b"no checkpoint", b""])
 def test_a_damaged_checkpoint_is_an_error_with_its_path_and_the_remedy(tmp_path, content):
-    (tmp_path / LAST).write_bytes(content)
+    (tmp_path / LAST_CHECKPOINT).write_bytes(content)
     with pytest.raises(ValueError, match=r"last\.ckpt'.* Delete it"):
         fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path, resume=True)
 

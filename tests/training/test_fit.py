@@ -280,7 +280,7 @@ WITH_NAN[3] = torch.nan
         ((IMAGES, LABELS), (IMAGES, LABELS - 1), ValueError, "validation labels .* -1$"),
     ],
 )
-def test_invalid_data_are_errors(train, validation, error, message, as_a_user):
+def test_invalid_data_are_errors(train, validation, error, message, without_shape_checks):
     with pytest.raises(error, match=message):
         fit(Linear(), LabelledImages(*train), LabelledImages(*validation), Recipe(epochs=1))
 
@@ -294,6 +294,6 @@ def test_invalid_data_are_errors(train, validation, error, message, as_a_user):
         ({"patience": 2}, {}, "patience.* validation images"),
     ],
 )
-def test_invalid_arguments_are_errors(recipe, arguments, message, as_a_user):
+def test_invalid_arguments_are_errors(recipe, arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         fit(Linear(), easy_data(), None, Recipe(epochs=1, **recipe), **arguments)

@@ -30,6 +30,6 @@ def test_a_missing_gpu_is_an_error():
         ({"nodes": 0}, "nodes .*1.* got 0"),
     ],
 )
-def test_invalid_values_are_errors(arguments, message, as_a_user):
+def test_invalid_values_are_errors(arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         Hardware(**arguments)

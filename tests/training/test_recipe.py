@@ -25,7 +25,7 @@ from tigranet.training import Recipe
         ({"keep": "first"}, "keep .*'last' or 'best', got 'first'"),
     ],
 )
-def test_invalid_values_are_errors(arguments, message, as_a_user):
+def test_invalid_values_are_errors(arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         Recipe(**({"epochs": 1} | arguments))
 

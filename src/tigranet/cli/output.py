@@ -58,14 +58,14 @@ def write_rows(
         ValueError: If more than one destination is given.
     """
     from tigranet.data import UnreadableFile
-    from tigranet.evaluation.row_writer import rows_to
+    from tigranet.evaluation.row_writer import open_row_writer
 
     if sum((csv is not None, parquet is not None, as_json)) > 1:
         raise ValueError("rows are written to one place: give only one of --csv, --parquet and --json")
     console = progress_console()
     unreadable: list[UnreadableFile] = []
     try:
-        with rows_to(names, csv, parquet, as_json) as write, console.status("0 images") as status:
+        with open_row_writer(names, csv, parquet, as_json) as write, console.status("0 images") as status:
             for number, row in enumerate(rows, start=1):
                 status.update(f"{number} images")
                 if isinstance(row, UnreadableFile):

@@ -96,7 +96,7 @@ def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, 
     return train.sort().values, torch.nonzero(is_other).flatten()
 
 
-def even(labels: Int[Tensor, " images"], seed: int, count: int) -> Indices:
+def draw_balanced(labels: Int[Tensor, " images"], seed: int, count: int) -> Indices:
     """Draw ``count`` images at random, with all classes equally frequent.
 
     If ``count`` is not a multiple of the number of classes, some classes have one image more than others. A class with

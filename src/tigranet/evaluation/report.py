@@ -146,12 +146,12 @@ class Report:
 def report_on(
     net: TIGraNet,
     data: DataSet,
-    rival: ConvNet | None = None,
+    baseline: ConvNet | None = None,
     *,
     seed: int = 0,
     curve_images: int = CURVE_IMAGES,
     how_split: str = "",
-    made: dict[str, Any] | None = None,
+    provenance: dict[str, Any] | None = None,
     console: Console | None = None,
 ) -> Report:
     """Measure a network on the test images of a data set. The same arguments give the same numbers.
@@ -159,11 +159,11 @@ def report_on(
     Args:
         net: The network.
         data: The data set.
-        rival: A plain CNN to compare with.
+        baseline: A plain CNN to compare with.
         seed: Seed of the random movements and of the selection of images for the curves.
         curve_images: Largest number of images for the curves.
         how_split: How the images were split, in words, for the reader of the report.
-        made: Entries to add to the provenance.
+        provenance: Entries to add to the provenance.
         console: Where to draw a progress bar. None draws nothing.
 
     Returns:
@@ -176,8 +176,8 @@ def report_on(
     if curve_images < 1:
         raise ValueError(f"the curves need at least 1 image, got curve_images={curve_images}")
     networks: list[tuple[str, TIGraNet | ConvNet]] = [("TIGraNet", net)]
-    if rival is not None:
-        networks.append(("plain CNN", rival))
+    if baseline is not None:
+        networks.append(("plain CNN", baseline))
     curve_data = _sample(data.test, curve_images, seed)
     change_data = _sample(data.test, CHANGE_IMAGES, seed)
     lengths = shift_lengths(min(data.test.images.shape[2:]))
@@ -204,7 +204,7 @@ def report_on(
         confident_mistakes=confident_mistakes(data.test, predictions, data.class_names, data.test_files),
         change_images=len(change_data.labels),
         seed=seed,
-        made=(made or {}) | {"versions": versions(), "machine": machine(), "date": date},
+        made=(provenance or {}) | {"versions": versions(), "machine": machine(), "date": date},
     )
 
 

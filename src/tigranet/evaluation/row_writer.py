@@ -19,7 +19,7 @@ TEXT_COLUMNS = ("path", "label")
 
 
 @contextmanager
-def rows_to(
+def open_row_writer(
     names: Sequence[str], csv_file: Path | None = None, parquet: Path | None = None, as_json: bool = False
 ) -> Iterator[Callable[[Row], None]]:
     """Open a destination for rows.

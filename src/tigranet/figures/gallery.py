@@ -36,7 +36,7 @@ MAX_TRANSFORMED_IMAGES = 1000
 
 
 def save_gallery(
-    folder: Path, net: TIGraNet, data: DataSet, seed: int = 0, rivals: Mapping[str, nn.Module] | None = None
+    folder: Path, net: TIGraNet, data: DataSet, seed: int = 0, baselines: Mapping[str, nn.Module] | None = None
 ) -> list[Path]:
     """Save all figures of :func:`draw_gallery`, each as PNG and as SVG.
 
@@ -45,13 +45,13 @@ def save_gallery(
         net: A trained network.
         data: Data set whose test images are drawn.
         seed: Seed of the random rotations and shifts.
-        rivals: Trained baselines by name, for the figure ``answers``.
+        baselines: Trained baselines by name, for the figure ``answers``.
 
     Returns:
         The paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    figures = draw_gallery(net, data, seed, rivals)
+    figures = draw_gallery(net, data, seed, baselines)
     return [path for name, figure in figures.items() for path in save_png_and_svg(figure, folder / name)]
 
 

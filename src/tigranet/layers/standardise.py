@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tigranet.distributed import alone, moments
+from tigranet.distributed import is_single_process, moments
 from tigranet.ops import standardise, standardise_eval
 from tigranet.ops.standardise import transform
 
@@ -109,7 +109,7 @@ class Standardise(nn.Module):
     ) -> Float[Tensor, "batch _ nodes"]:
         """Standardise maps and apply :func:`transform`, in one operation, because maps are large."""
         count = z.numel() // self.num_statistics
-        if self.training and not alone():
+        if self.training and not is_single_process():
             variance, mean, count = moments(z)
             if count > 1:
                 self._update_estimates(mean, variance)

@@ -7,7 +7,7 @@ from tigranet.architecture import DP, GP, MC, MP, OP, Architecture, S
 from tigranet.notation import Layer
 from tigranet.reproduction.experiment import C4, C8, ROTATED_TRAINING, Experiment, TableSpec
 from tigranet.training import Recipe
-from tigranet.training.recipe import not_by_heart
+from tigranet.training.recipe import default_augmentation
 
 L = TypeVar("L", bound=Layer)
 TRAINING_SIZES = (50, 100, 500, 1_000, 5_000)
@@ -86,7 +86,7 @@ def _oriented_ablation(data: str) -> tuple[Experiment, ...]:
 
 def _few_images(data: str, images: int) -> tuple[Experiment, ...]:
     """Return every method, trained on the same number of images, for as many steps, with the same augmentation."""
-    shared_recipe = not_by_heart(images) | {"epochs": Recipe.for_images(images).epochs}
+    shared_recipe = default_augmentation(images) | {"epochs": Recipe.for_images(images).epochs}
 
     def method(name: str, architecture: str, note: str = "", recipe: dict[str, Any] | None = None) -> Experiment:
         return Experiment(name, data, architecture, note=note, images=images, recipe=shared_recipe | (recipe or {}))

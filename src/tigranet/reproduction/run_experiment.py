@@ -12,7 +12,7 @@ from torch import nn
 from tigranet import baselines
 from tigranet.baselines.baseline import Baseline
 from tigranet.data import DataSet, load
-from tigranet.data.splits import even
+from tigranet.data.splits import draw_balanced
 from tigranet.model import TIGraNet
 from tigranet.reproduction.experiment import Experiment
 from tigranet.reproduction.results_file import Record
@@ -71,7 +71,7 @@ def run_experiment(
         validation_images = min(MAX_VALIDATION_IMAGES, len(data.validation.labels))
         data = replace(
             data,
-            train=data.train.take(even(data.train.labels, seed, experiment.images)),
+            train=data.train.take(draw_balanced(data.train.labels, seed, experiment.images)),
             validation=data.validation.take(list(range(validation_images))),
         )
     torch.manual_seed(seed)

@@ -18,7 +18,7 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training.recipe import Recipe
 
-LAST, BEST, HISTORY = LAST_CHECKPOINT, "best.ckpt", "history.csv"
+BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
 HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
 
 
@@ -64,13 +64,13 @@ class Checkpoints(Checkpoint):
         if validated or epoch == trainer.max_epochs:
             if metrics.get("validation_loss", math.inf) < self.lowest_loss:
                 self.lowest_loss = metrics["validation_loss"]
-                trainer.save_checkpoint(self.folder / BEST)
-            trainer.save_checkpoint(self.folder / LAST)
+                trainer.save_checkpoint(self.folder / BEST_CHECKPOINT)
+            trainer.save_checkpoint(self.folder / LAST_CHECKPOINT)
             if trainer.is_global_zero:
                 self._write_history()
 
     def _write_history(self) -> None:
-        with atomic_write(self.folder / HISTORY) as file:
+        with atomic_write(self.folder / HISTORY_FILE) as file:
             table = csv.DictWriter(file, HISTORY_COLUMNS, restval="", lineterminator="\n")
             table.writeheader()
             table.writerows(self.history)
@@ -122,7 +122,7 @@ def checkpoint_to_resume(folder: Path, fingerprint: str) -> Path | None:
     Raises:
         ValueError: If the checkpoint cannot be read, or belongs to a different training.
     """
-    path = folder / LAST
+    path = folder / LAST_CHECKPOINT
     if not path.exists():
         return None
     try:

@@ -16,7 +16,7 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
-from tigranet.training.checkpoints import BEST, Checkpoints, checkpoint_to_resume, training_fingerprint
+from tigranet.training.checkpoints import BEST_CHECKPOINT, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
 from tigranet.training.hardware import Hardware
 from tigranet.training.lightning_module import ClassifierModule, Diverged
@@ -121,7 +121,7 @@ def fit(
                 raise KeyboardInterrupt from None
             raise
         if keep_best:
-            _load_best_weights(lightning_module, checkpoint_folder / BEST)
+            _load_best_weights(lightning_module, checkpoint_folder / BEST_CHECKPOINT)
     if _has_process_group() and not group_existed:
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()

@@ -22,7 +22,7 @@ MAX_TONE = 5.0
 """Largest strength of the tone augmentation. It changes the brightness by a factor of up to 150."""
 
 
-def not_by_heart(count: int) -> dict[str, float]:
+def default_augmentation(count: int) -> dict[str, float]:
     """Return the regularisation of networks with mixed convolutions: stronger for fewer training images.
 
     Args:
@@ -32,7 +32,7 @@ def not_by_heart(count: int) -> dict[str, float]:
         Fields of :class:`Recipe` by name.
 
     Example:
-        >>> not_by_heart(50)["tone"], "tone" in not_by_heart(500)
+        >>> default_augmentation(50)["tone"], "tone" in default_augmentation(500)
         (0.5, False)
     """
     return MIXED_REGULARISATION | ({"warp": 0.05, "tone": 0.5} if count <= FEW_IMAGES else {})
@@ -90,7 +90,7 @@ class Recipe:
           points of accuracy. With more images the number of epochs is fixed: 60, or 20 above 10,000 images.
         * Networks of more than :data:`SMALL_NETWORK` parameters have a lower learning rate.
         * Networks with mixed convolutions, the oriented ones, learn in a third of the steps, at the lower rate, from
-          images that are deformed but never rotated, because they overfit otherwise. See :func:`not_by_heart`.
+          images that are deformed but never rotated, because they overfit otherwise. See :func:`default_augmentation`.
 
         Args:
             count: Number of training images.
@@ -107,22 +107,21 @@ class Recipe:
         epochs = -(-50 * steps // max(count, 50)) if count <= 1_000 else epochs_of_many
         learning_rate = 1e-2 if parameters <= SMALL_NETWORK and not mixed else 3e-3
         defaults: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-        return cls(**(defaults | (not_by_heart(count) if mixed else {}) | overrides))
+        return cls(**(defaults | (default_augmentation(count) if mixed else {}) | overrides))
 
     @classmethod
     def for_network(cls, module: nn.Module, count: int, **overrides: Any) -> "Recipe":
         """Return the default recipe for a network: :meth:`for_images` with the properties of ``module``.
 
         Args:
-            module: The network. Its attribute ``architecture.mixed``, if it exists, tells whether it has mixed
-                convolutions.
+            module: The network. If it has an attribute ``architecture.has_mixed_convolutions``, that is used.
             count: Number of training images.
             **overrides: Fields of the recipe that replace the defaults.
 
         Returns:
             The recipe.
         """
-        mixed = getattr(getattr(module, "architecture", None), "mixed", False)
+        mixed = getattr(getattr(module, "architecture", None), "has_mixed_convolutions", False)
         return cls.for_images(count, sum(parameter.numel() for parameter in module.parameters()), mixed, **overrides)
 
     def __post_init__(self) -> None:

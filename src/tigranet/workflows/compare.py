@@ -10,7 +10,7 @@ from rich.console import Console
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.curves import Invariance, invariance
-from tigranet.evaluation.row_writer import rows_to
+from tigranet.evaluation.row_writer import open_row_writer
 from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.load_data import LoadedData, load_data
 from tigranet.workflows.model_and_data import load_model_and_data
@@ -131,7 +131,7 @@ def _write(folder: Path, measured: Mapping[str, Invariance], classes: int) -> tu
     from tigranet.figures.angles import save_invariance
 
     pictures = save_invariance(folder, measured, 100 / classes)
-    with rows_to(["network", "degrees", "change", "accuracy"], folder / TABLE_FILE) as write:
+    with open_row_writer(["network", "degrees", "change", "accuracy"], folder / TABLE_FILE) as write:
         for name, curve in measured.items():
             accuracies = curve.accuracy or [None] * len(curve.at)
             for angle, change, accuracy in zip(curve.at, curve.change, accuracies, strict=True):

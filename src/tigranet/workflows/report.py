@@ -91,7 +91,7 @@ def report(
         seed=loaded.seed,
         curve_images=curve_images,
         how_split=loaded.run.describe_split(data),
-        made=origin,
+        provenance=origin,
         console=console,
     )
     page = None

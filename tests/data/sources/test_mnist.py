@@ -22,18 +22,20 @@ def assert_equal_arrays(actual, expected):
 @pytest.mark.parametrize("folder", ["", "MNIST/raw/", "mnist/"])
 @pytest.mark.parametrize("spelling", ["{}", "{}.gz"])
 @pytest.mark.parametrize("separator", ["-idx", ".idx"])
-def test_idx_files_are_found_in_the_usual_places(small_mnist, tmp_path, folder, spelling, separator, as_a_user):
+def test_idx_files_are_found_in_the_usual_places(
+    small_mnist, tmp_path, folder, spelling, separator, without_shape_checks
+):
     for name, array in zip(IDX_NAMES, small_mnist, strict=True):
         write_idx(tmp_path / (folder + spelling.format(name.replace("-idx", separator))), array)
     assert_equal_arrays(load_mnist(tmp_path), small_mnist)
 
 
-def test_an_npz_file_is_read(small_mnist, tmp_path, as_a_user):
+def test_an_npz_file_is_read(small_mnist, tmp_path, without_shape_checks):
     np.savez(tmp_path / "mnist.npz", **dict(zip(("x_train", "y_train", "x_test", "y_test"), small_mnist, strict=True)))
     assert_equal_arrays(load_mnist(tmp_path), small_mnist)
 
 
-def test_the_pool_has_its_own_test_images(small_mnist, tmp_path, as_a_user):
+def test_the_pool_has_its_own_test_images(small_mnist, tmp_path, without_shape_checks):
     np.savez(tmp_path / "mnist.npz", **dict(zip(("x_train", "y_train", "x_test", "y_test"), small_mnist, strict=True)))
     assert MNIST.there(tmp_path)
     pool = MNIST.load_pool(tmp_path)
@@ -52,7 +54,7 @@ def test_three_of_the_four_files_are_not_enough(small_mnist, tmp_path):
         load_mnist(tmp_path)
 
 
-def test_damaged_and_wrong_files_are_named(small_mnist, tmp_path, as_a_user):
+def test_damaged_and_wrong_files_are_named(small_mnist, tmp_path, without_shape_checks):
     for name, array in zip(IDX_NAMES, small_mnist, strict=True):
         write_idx(tmp_path / f"{name}.gz", array)
     first = tmp_path / f"{IDX_NAMES[0]}.gz"

@@ -13,7 +13,7 @@ def test_the_flat_layout_holds_the_scale_and_zero_on_the_border(grid):
     laplacian = GridLaplacian(*grid)
     s, (*_, stride, _, _, wrap_columns), _ = flat_grid(GridSpec.of(laplacian), torch.float64)
     nodes = [(r + 1) * stride + 1 + c for r in range(height) for c in range(width)]
-    assert torch.equal(torch.from_numpy(s[nodes]), laplacian._constant.flatten())
+    assert torch.equal(torch.from_numpy(s[nodes]), laplacian.inverse_sqrt_degree.flatten())
     assert (s != 0).sum() == height * width
     assert stride == width + (2 if wrap_columns else 1)
     assert nodes[-1] + stride + 1 < len(s)

@@ -27,9 +27,9 @@ def flat_grid(grid: GridSpec, dtype: torch.dtype) -> tuple[Any, Layout, Any]:
         The array s, which is zero on the border; the layout; and the weight, of the type of the numbers.
     """
     laplacian = grid.laplacian
-    wrap_rows, wrap_columns = int(laplacian._wrap_rows), int(laplacian._wrap_columns)
+    wrap_rows, wrap_columns = int(laplacian.wraps_rows), int(laplacian.wraps_columns)
     stride = grid.width + 1 + wrap_columns
-    root = laplacian._constant.to(dtype).numpy()
+    root = laplacian.inverse_sqrt_degree.to(dtype).numpy()
     s = np.zeros((grid.height + 2) * stride + 2, root.dtype)
     rows = s[1 : 1 + (grid.height + 2) * stride].reshape(grid.height + 2, stride)
     rows[1:-1, : grid.width] = root

@@ -37,8 +37,8 @@ def grid_macros(grid: GridSpec, dtype: torch.dtype) -> dict[str, Any]:
         "EIGHT": int(grid.neighbours == 8),
         "UNIFORM": int(grid.diagonal == 1),
         "DIAGONAL": repr(grid.diagonal),
-        "WRAP_ROWS": int(laplacian._wrap_rows),
-        "WRAP_COLUMNS": int(laplacian._wrap_columns),
+        "WRAP_ROWS": int(laplacian.wraps_rows),
+        "WRAP_COLUMNS": int(laplacian.wraps_columns),
     }
 
 
@@ -55,4 +55,4 @@ def inverse_root_degree(grid: GridSpec, dtype: torch.dtype, device: torch.device
         One number per node, (height, width).
     """
     with torch.inference_mode(False):
-        return grid.laplacian._constant.to(dtype=dtype, device=device, copy=True)
+        return grid.laplacian.inverse_sqrt_degree.to(dtype=dtype, device=device, copy=True)
