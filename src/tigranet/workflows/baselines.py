@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import torch
 from rich.console import Console
 from torch import nn
 
@@ -12,6 +11,7 @@ from tigranet.data.dataset import DataSet
 from tigranet.model import TIGraNet
 from tigranet.notation import FC
 from tigranet.training import Recipe
+from tigranet.training.process_state import seeded
 from tigranet.training.recipe import SMALL_NETWORK
 from tigranet.workflows.measured_training import count_parameters, train_module
 
@@ -33,8 +33,7 @@ def train_plain_cnn(
     """
     units = tuple(layer.units for layer in network.architecture.layers if isinstance(layer, FC))
     channels, height, width = data.train.images.shape[1:]
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(recipe.seed)
+    with seeded(recipe.seed):
         cnn = comparable_convnet(count_parameters(network), units, len(data.class_names), (height, width), channels)
     train_module(cnn, data, recipe, console, device=device)
     return cnn
@@ -67,8 +66,7 @@ def train_paper_baselines(
     channels, height, width = data.train.images.shape[1:]
     trained: dict[str, nn.Module] = {}
     for kind in (ConvNet, STN):
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(seed)
+        with seeded(seed):
             baseline = kind(preset, len(data.class_names), (height, width), channels)
         recipe = Recipe.for_network(baseline, len(data.train.labels), seed=seed)
         recipe = recipe if epochs is None else replace(recipe, epochs=epochs)

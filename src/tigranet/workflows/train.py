@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
@@ -15,6 +14,7 @@ from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
 from tigranet.training import Hardware, is_first_process
+from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.load_data import load_data
@@ -175,8 +175,7 @@ def can_resume(output: str | Path) -> bool:
 def _new_network(architecture: Architecture, data: DataSet, boundary: Boundary, seed: int) -> TIGraNet:
     """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
     channels, height, width = data.train.images.shape[1:]
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         return TIGraNet(
             architecture,
             len(data.class_names),
