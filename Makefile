@@ -27,6 +27,7 @@ lint: setup
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	OMP_WAIT_POLICY=passive $(BIN)/python -m benchmarks
+	$(if $(BEFORE),$(BIN)/python -m benchmarks.compare_versions $(BEFORE))
 
 clean:
 	rm -rf .venv demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
