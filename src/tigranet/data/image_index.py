@@ -24,3 +24,5 @@ class ImageIndex:
     """'train', 'validation' or 'test'; '' if the data do not assign a part, so that it is drawn at random."""
     groups: tuple[str, ...] | None = None
     """Names of groups, such as the object in the image. Images of one group never go to different parts."""
+    repeated_rows: int = 0
+    """Number of rows of a table that repeat an earlier row, and are not among the images."""
