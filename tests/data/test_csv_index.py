@@ -96,7 +96,7 @@ def test_rows_that_differ_in_label_part_or_group_stay(tmp_path):
 def test_hostile_content_is_refused_with_the_line_or_column(tmp_path, text, values):
     (tmp_path / "t.csv").write_text(text, newline="")
     with pytest.raises(ValueError, match=r"t\.csv") as error:
-        index_csv(tmp_path / "t.csv", group="sample")
+        index_csv(tmp_path / "t.csv", group="sample" if "sample" in text else None)
     message = str(error.value)
     assert len(message.splitlines()) == 1
     assert len(message) < 500

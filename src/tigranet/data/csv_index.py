@@ -121,4 +121,6 @@ def _find_column(table: Path, columns: list[str], names: tuple[str, ...]) -> int
         if name in columns:
             return columns.index(name)
     present = ", ".join(columns)
-    raise ValueError(f"'{table}' has no column '{names[0]}', it has: {present[:200]}{'…' if len(present) > 200 else ''}")
+    raise ValueError(
+        f"'{table}' has no column '{names[0]}', it has: {present[:200]}{'...' if len(present) > 200 else ''}"
+    )
