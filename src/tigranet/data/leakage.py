@@ -1,7 +1,7 @@
 """Prevent leakage: remove images from the test set that a model was trained on."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,25 +29,36 @@ def content_hash(pixels: Float[Tensor, "*batch maps height width"]) -> str:
     return hashlib.blake2b(np.ascontiguousarray(pixels.numpy()).data, digest_size=8).hexdigest()
 
 
-def exclude_images(data: DataSet, training_hashes: Collection[str]) -> DataSet:
-    """Remove the test images whose content hash is in ``training_hashes``.
+def hash_images(images: Float[Tensor, "count maps height width"]) -> list[str]:
+    """Return the content hash of each image.
+
+    One image is read at a time, so that images in a file that is mapped into memory may be larger than the memory.
+
+    Args:
+        images: The images.
+
+    Returns:
+        For each image, the same hash as :func:`content_hash`.
+    """
+    return [content_hash(images[position]) for position in range(len(images))]
+
+
+def exclude_images(data: DataSet, is_excluded: Sequence[bool]) -> DataSet:
+    """Remove test images.
 
     Args:
         data: The data set.
-        training_hashes: Hashes of the images that a model was trained on (see :func:`content_hash`).
+        is_excluded: For each test image, whether it is removed.
 
     Returns:
         The data set without these test images, or ``data`` itself if there are none.
-
-    Raises:
-        ValueError: If no test image remains.
     """
-    unseen = [position for position, image in enumerate(data.test.images) if content_hash(image) not in training_hashes]
-    if len(unseen) == len(data.test.labels):
+    if not any(is_excluded):
         return data
-    if not unseen:
-        raise ValueError(
-            f"the model was trained on all {len(data.test.labels)} test images of {data.name}: test it on other images"
-        )
-    files = None if data.test_files is None else tuple(data.test_files[position] for position in unseen)
-    return replace(data, test=data.test.take(torch.tensor(unseen)), test_files=files)
+    remaining = [position for position, excluded in enumerate(is_excluded) if not excluded]
+    return replace(
+        data,
+        test=data.test.take(torch.tensor(remaining, dtype=torch.int64)),
+        test_files=None if data.test_files is None else tuple(data.test_files[position] for position in remaining),
+        test_positions=None if data.test_positions is None else data.test_positions[remaining],
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import REGISTRY, DataSet, UnreadableFile, is_user_data, load, load_user_data
+from tigranet.data.duplicates import DuplicateCounts
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,11 @@ class LoadedData:
     data: DataSet
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
+
+    @property
+    def duplicates(self) -> DuplicateCounts | None:
+        """Images that occur more than once; None if this was not examined, as for named data sets."""
+        return self.data.duplicates
 
 
 def is_named_data_set(data: str | Path | DataSet) -> bool:
@@ -78,4 +84,7 @@ def load_data(
         data_set, unreadable_files = load_user_data(Path(data), seed, size, color, group, train_images, show_progress)
     if console and unreadable_files:
         console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
+    if console and data_set.duplicates:
+        for sentence in data_set.duplicates.describe():
+            console.print(sentence, markup=False)
     return LoadedData(data_set, tuple(unreadable_files))
