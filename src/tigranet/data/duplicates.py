@@ -1,6 +1,6 @@
 """Find images that occur more than once, and keep them from distorting the test.
 
-Images are compared by their content hashes, so that one picture under two names or in two lossless formats is the same
+Images are compared by hashes of their pixels, so that one picture under two names or in two lossless formats is one
 image. An image that is in the training part and again in the test part would be recognised rather than classified, and
 an image with two labels has no right answer.
 """
@@ -67,7 +67,7 @@ def exclude_duplicates(
     hashes: Sequence[str],
     labels: Sequence[int],
     parts: Sequence[Int[Tensor, "_"]],
-    names: Sequence[str] | None = None,
+    paths: Sequence[Path] | None = None,
     repeated_rows: int = 0,
 ) -> tuple[list[Int[Tensor, "_"]], DuplicateCounts]:
     """Leave out of the validation and test parts what a network knows from the earlier parts, and conflicting images.
@@ -77,11 +77,11 @@ def exclude_duplicates(
     a class had no other training images, it keeps them. Duplicates within one part stay.
 
     Args:
-        source: Where the images come from, for the error message.
-        hashes: Content hash of each image (see :func:`~tigranet.data.leakage.content_hash`).
+        source: The folder or file that the images come from, for messages.
+        hashes: Hash of each image (see :func:`~tigranet.data.leakage.hash_pictures`).
         labels: Label of each image.
         parts: Positions of the training, validation and test images.
-        names: Name of each image for messages, such as its path; by default its number.
+        paths: Path of each image, for messages; without paths, images are named by their position.
         repeated_rows: Number of rows of a table that repeat another row, for the counts.
 
     Returns:
@@ -123,12 +123,29 @@ def exclude_duplicates(
             f"none of the {len(test)} test images of '{source}' can be used, because each of them is also a training "
             "or validation image, or has two labels: remove the copies, or add other test images"
         )
-    excluded = [len(part) - len(rest) for part, rest in zip((train, validation, test), remaining, strict=True)]
     counts = DuplicateCounts(
-        repeated_rows,
-        len(hashes) - len(first_labels),
-        len(conflicting),
-        *excluded,
-        tuple(names[position] if names else f"image {position}" for position in conflicting[:MAX_EXAMPLES]),
+        repeated_rows=repeated_rows,
+        duplicate_images=len(hashes) - len(first_labels),
+        conflicting_images=len(conflicting),
+        excluded_train=len(train) - len(remaining[0]),
+        excluded_validation=len(validation) - len(remaining[1]),
+        excluded_test=len(test) - len(remaining[2]),
+        conflicting_examples=tuple(
+            _printable_name(source, paths[position]) if paths else f"image {position}"
+            for position in conflicting[:MAX_EXAMPLES]
+        ),
     )
     return [torch.tensor(part, dtype=torch.int64) for part in remaining], counts
+
+
+def _printable_name(source: Path, path: Path) -> str:
+    """Return a path relative to the folder of the images, with control characters escaped.
+
+    >>> _printable_name(Path("photos/table.csv"), Path("photos/nut/1.png"))
+    'nut/1.png'
+    """
+    folder = source if source.is_dir() else source.parent
+    name = str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in name
+    )

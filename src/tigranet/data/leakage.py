@@ -43,6 +43,22 @@ def hash_images(images: Float[Tensor, "count maps height width"]) -> list[str]:
     return [content_hash(images[position]) for position in range(len(images))]
 
 
+def hash_pictures(images: Float[Tensor, "count maps height width"]) -> list[str]:
+    """Return a hash of each picture, which does not depend on how the picture was saved.
+
+    Pixels are rounded to 16 bits before they are hashed. A grey picture that was saved in colour then has the hash of
+    the original, although its luminance differs in the last digit. One image is read at a time.
+
+    Args:
+        images: The images, in [0, 1].
+
+    Returns:
+        The hashes, which are different from those of :func:`hash_images`.
+    """
+    pictures = (np.rint(images[position].numpy() * np.float32(65535)) for position in range(len(images)))
+    return [hashlib.blake2b(picture.astype(np.uint16).tobytes(), digest_size=8).hexdigest() for picture in pictures]
+
+
 def exclude_images(data: DataSet, is_excluded: Sequence[bool]) -> DataSet:
     """Remove test images.
 

@@ -1,15 +1,19 @@
 """The part of a model card that describes the training and the measured accuracies."""
 
+from tigranet.data.duplicates import DuplicateCounts
 from tigranet.workflows.measured_training import TrainingResult
 
 
-def model_card(result: TrainingResult, train_images: int, command: str = "") -> str:
+def model_card(
+    result: TrainingResult, train_images: int, command: str = "", duplicates: DuplicateCounts | None = None
+) -> str:
     """Return the description of a trained network, in Markdown.
 
     Args:
         result: What was trained and measured.
         train_images: The number of training images.
         command: The command that trained the network, if one did.
+        duplicates: Images of the data that occur more than once, if this was examined.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
@@ -20,6 +24,8 @@ def model_card(result: TrainingResult, train_images: int, command: str = "") -> 
         for movement, accuracy in result.robustness.moved.items()
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    notes = "".join(f"\n- {sentence}" for sentence in duplicates.describe()) if duplicates else ""
+    copies = f"\nImages that occur more than once:\n{notes}\n" if notes else ""
     origin = f" Trained by `{command}`." if command else ""
     return f"""\
 ## What it is
@@ -37,4 +43,4 @@ points when they are moved:
 | test images | accuracy | drop |
 | --- | --- | --- |
 {table}
-"""
+{copies}"""

@@ -133,6 +133,7 @@ def train(
         "group": group,
         "train_images": train_images,
         "command": command,
+        "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
     }
     saves = folder is not None and is_first_process()
     hashes = content_hashes(data, data_set) if saves else {}
@@ -145,7 +146,8 @@ def train(
         record = result.to_json() | origin
         picture = None
         if folder is not None and saves:
-            network.save_pretrained(folder, model_card_kwargs={"about": model_card(result, images, command)})
+            about = model_card(result, images, command, loaded.duplicates)
+            network.save_pretrained(folder, model_card_kwargs={"about": about})
             write_training_file(folder, record | hashes)
             picture = _draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
