@@ -38,7 +38,7 @@ def test_training_images_are_left_out_when_the_folder_has_changed(tigranet, tmp_
     shutil.copytree(photos, tmp_path / "own")
     tigranet("train", tmp_path / "own", *SMALL, "-o", tmp_path / "m")
     command = ("evaluate", tmp_path / "m", tmp_path / "own")
-    assert "has changed" not in " ".join(tigranet(*command).err.split())
+    assert "training images" not in " ".join(tigranet(*command).err.split())
     record = json.loads((tmp_path / "m" / "training.json").read_text())
     training_hashes = set(record["seen"].split())
     Image.new("L", (28, 28), 77).save(tmp_path / "own" / "digit 0" / "another.png")
@@ -50,6 +50,7 @@ def test_training_images_are_left_out_when_the_folder_has_changed(tigranet, tmp_
     assert [int(number) for number in notice.groups()] == [sum(leaked), len(leaked)]
     assert 0 < sum(leaked) < len(leaked)
     assert json.loads(out)["images"] == len(leaked) - sum(leaked)
+    assert json.loads(out)["excluded_images"] == sum(leaked)
 
 
 def test_other_images_with_the_same_file_names_are_not_left_out(tigranet, tmp_path, photos):
@@ -61,4 +62,4 @@ def test_other_images_with_the_same_file_names_are_not_left_out(tigranet, tmp_pa
             image.convert("L").point(lambda value: 255 - value).save(file)
     code, _, err = tigranet("evaluate", tmp_path / "m", tmp_path / "tuesday" / "own")
     assert code == 0, err
-    assert "has changed" not in " ".join(err.split())
+    assert "training images" not in " ".join(err.split())
