@@ -1,10 +1,12 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from tigranet.data import DataSet, LabelledImages
-from tigranet.data.leakage import content_hash, exclude_images, hash_images, hash_pictures
+from tigranet.data.duplicates import DuplicateCounts
+from tigranet.data.leakage import content_hash, exclude_duplicate_images, exclude_images, hash_images, hash_pictures
 
 IMAGES = torch.rand(6, 1, 5, 5)
 LABELLED = LabelledImages(IMAGES, torch.tensor([0, 1, 0, 1, 0, 1]))
@@ -71,3 +73,11 @@ def test_without_excluded_images_nothing_changes():
 
 def test_all_test_images_may_be_removed():
     assert exclude_images(DATA, [True] * 6).test.images.shape == (0, 1, 5, 5)
+
+
+def test_duplicates_are_found_by_the_pixels():
+    images = LabelledImages(IMAGES[[0, 1, 2, 1, 3]], torch.tensor([0, 1, 0, 1, 1]))
+    parts = [torch.tensor([0, 1]), torch.tensor([2]), torch.tensor([3, 4])]
+    remaining, counts = exclude_duplicate_images(Path("photos"), images, parts, repeated_rows=5)
+    assert [part.tolist() for part in remaining] == [[0, 1], [2], [4]]
+    assert counts == DuplicateCounts(repeated_rows=5, duplicate_images=1, excluded_test=1)

@@ -1,15 +1,17 @@
-"""Prevent leakage: remove images from the test set that a model was trained on."""
+"""Prevent leakage: recognise images by their pixels, and remove from a test what a model was trained on."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from tigranet.data.dataset import DataSet
+from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.duplicates import DuplicateCounts, exclude_duplicates
 
 
 def content_hash(pixels: Float[Tensor, "*batch maps height width"]) -> str:
@@ -57,6 +59,33 @@ def hash_pictures(images: Float[Tensor, "count maps height width"]) -> list[str]
     """
     pictures = (np.rint(images[position].numpy() * np.float32(65535)) for position in range(len(images)))
     return [hashlib.blake2b(picture.astype(np.uint16).tobytes(), digest_size=8).hexdigest() for picture in pictures]
+
+
+def exclude_duplicate_images(
+    source: Path,
+    images: LabelledImages,
+    parts: Sequence[Int[Tensor, "_"]],
+    paths: Sequence[Path] | None = None,
+    repeated_rows: int = 0,
+) -> tuple[list[Int[Tensor, "_"]], DuplicateCounts]:
+    """Leave out of the parts of a data set what occurs in an earlier part, or has two labels.
+
+    Args:
+        source: The folder or file that the images come from, for messages.
+        images: All images.
+        parts: Positions of the training, validation and test images.
+        paths: Path of each image, for messages.
+        repeated_rows: Number of rows of a table that repeat another row, for the counts.
+
+    Returns:
+        The positions that remain in each part, and the counts (see
+        :func:`~tigranet.data.duplicates.exclude_duplicates`).
+
+    Raises:
+        ValueError: If there are test images, and none remains.
+    """
+    hashes = hash_pictures(images.images)
+    return exclude_duplicates(source, hashes, images.labels.tolist(), parts, paths, repeated_rows)
 
 
 def exclude_images(data: DataSet, is_excluded: Sequence[bool]) -> DataSet:

@@ -12,10 +12,9 @@ from torch import Tensor
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
-from tigranet.data.duplicates import exclude_duplicates
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
-from tigranet.data.leakage import hash_pictures
+from tigranet.data.leakage import exclude_duplicate_images
 from tigranet.data.letterbox import UnreadableFile, default_file_size
 from tigranet.data.npz_data import read_npz_images
 from tigranet.data.splits import draw, split
@@ -94,9 +93,7 @@ def load_user_data(
         groups = None if index.groups is None else tuple(index.groups[position] for position in positions)
     _check_training_images(path, class_names, all_images.labels, parts)
     indices = _assign_parts(all_images.labels, class_names, parts, groups, seed, train_images)
-    indices, duplicates = exclude_duplicates(
-        path, hash_pictures(all_images.images), all_images.labels.tolist(), indices, paths, repeated_rows
-    )
+    indices, duplicates = exclude_duplicate_images(path, all_images, indices, paths, repeated_rows)
     files = None if paths is None else tuple(str(paths[position]) for position in indices[2].tolist())
     train, validation, test = (_take(all_images, part) for part in indices)
     name = path.resolve().name if path.is_dir() else path.stem
