@@ -74,7 +74,8 @@ def compare(
     Raises:
         ImportError: If a picture is to be drawn and matplotlib is missing.
         OSError: If ``output`` cannot be written.
-        ValueError: If ``models`` is empty, or if networks read different numbers of channels.
+        ValueError: If ``models`` is empty, if networks read different numbers of channels, or if there are no test
+            images.
     """
     if not models:
         raise ValueError("expected at least one network to compare, got none")
@@ -89,6 +90,7 @@ def compare(
     names = _short_names(models)
     saved = {name: load_network(model, data_set) for name, model in zip(names, models, strict=True)}
     trained = {name for name, model in zip(names, models, strict=True) if not is_architecture(model)}
+    data_set.require_test_images()
     others = {}
     if baselines:
         others = train_paper_baselines(saved[names[0]], data_set, seed, epochs, console, device=device)
