@@ -306,11 +306,12 @@ def test_a_class_with_a_single_image_is_trained_on_and_named_as_untested(tmp_pat
 @pytest.mark.parametrize("names", [("caf\u00e9", "cafe\u0301"), ("cat", "cat "), ("cat", "cat")])
 def test_two_spellings_of_one_class_in_an_npz_file_are_refused(tmp_path, names):
     path = tmp_path / "arrays.npz"
-    np.savez(path, images=np.zeros((9, 8, 8), np.uint8), labels=np.arange(9) % 3, class_names=["dog", *names])
+    images = np.arange(9 * 64, dtype=np.uint16).reshape(9, 8, 8)
+    np.savez(path, images=images, labels=np.arange(9) % 3, class_names=["dog", *names])
     with pytest.raises(ValueError, match="same name") as error:
         load_user_data(path)
     assert str(path) in str(error.value)
-    np.savez(path, images=np.zeros((9, 8, 8), np.uint8), labels=np.array(["dog", *names])[np.arange(9) % 3])
+    np.savez(path, images=images, labels=np.array(["dog", *names])[np.arange(9) % 3])
     if len(set(names)) == 2:
         with pytest.raises(ValueError, match="same name"):
             load_user_data(path)
@@ -321,3 +322,18 @@ def test_two_spellings_of_one_class_in_a_table_are_refused_before_images_are_rea
     (tmp_path / "table.csv").write_text("\n".join(rows), encoding="utf-8")
     with pytest.raises(ValueError, match=r"table\.csv.*same name"):
         load_user_data(tmp_path / "table.csv")
+
+
+def test_white_space_around_the_labels_and_parts_of_a_table_is_ignored(tmp_path):
+    fill(tmp_path, {"a": 6, "b": 6})
+    rows = [
+        f"{name}/00{number}.png,{label},{part}"
+        for name, labels in (("a", [" a", "a", "a\t"] * 2), ("b", ["b ", "b", "b"] * 2))
+        for number, (label, part) in enumerate(
+            zip(labels, ["train", "TRAIN ", "Val", " valid", "test", "test"], strict=True)
+        )
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["path,label,part", *rows]))
+    data, _ = load_user_data(tmp_path / "table.csv")
+    assert data.class_names == ("a", "b")
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [4, 4, 4]
