@@ -132,3 +132,10 @@ def test_a_trained_network_is_far_above_chance_at_every_angle(trained, mnist_012
 def test_it_prints_as_in_the_paper():
     assert str(Accuracy(94, 0.42, 10)) == "94.0 ± 0.4"
     assert str(Accuracy(83.8, 0, 1)) == "83.8"
+
+
+@pytest.mark.parametrize("measure", [accuracy, lambda *arguments: moved_accuracy(*arguments, ROTATED)])
+def test_no_images_have_no_accuracy(measure):
+    """The mean of nothing is not a number."""
+    with pytest.raises(ValueError, match=r"at least 1 image .*got 0"):
+        measure(BrighterHalf(), left_bright(0))

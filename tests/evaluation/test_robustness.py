@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -56,3 +57,10 @@ def test_a_model_with_other_class_names_is_an_error(mnist_012):
     net = TIGraNet("SC[1,1]-S[1]", num_classes=3, class_names=["a", "b", "c"])
     with pytest.raises(ValueError, match="a, b, c, mnist-012 has"):
         measure_robustness(net, mnist_012)
+
+
+def test_data_without_test_images_are_an_error(mnist_012):
+    net, data = TIGraNet("SC[1,1]-S[1]", num_classes=3), replace(mnist_012, test=mnist_012.test.take([]))
+    for measure in (measure_robustness, robustness):
+        with pytest.raises(ValueError, match="mnist-012 has no test images"):
+            measure(net, data)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tigranet.data.augment.rigid import Isometry
+from tigranet.data.class_names import check_class_names
 from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.data.folder_index import index_folder
@@ -52,8 +53,8 @@ def load_user_data(
 
     If the data do not assign parts, 15 % of each class are drawn for validation and 15 % for testing; or, with
     ``train_images``, that number is drawn for training and all others are for testing. If the data assign a training
-    part but no validation part, 15 % of the training images are drawn for validation. If they assign no test part, the
-    validation images are also the test images.
+    part but no validation part, 15 % of the training images are drawn for validation. If they assign no test part,
+    there are no test images, and ``DataSet.test`` is empty.
 
     Args:
         path: A folder (see :mod:`~tigranet.data.folder_index`), a table (see :mod:`~tigranet.data.csv_index`) or an
@@ -81,9 +82,11 @@ def load_user_data(
     if path.suffix.lower() == ".npz":
         arrays = read_npz_images(path, size, color, group)
         class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
+        check_class_names(class_names, path)
         all_images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
     else:
         index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
+        check_class_names(index.class_names, path)
         images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
         positions = readable.tolist()
         class_names, repeated_rows = index.class_names, index.repeated_rows
@@ -127,7 +130,7 @@ def _assign_parts(
         training_groups = None if groups is None else [groups[position] for position in train.tolist()]
         remaining, held_out = split(labels[train], class_names, seed, 1, training_groups)
         train, members["validation"] = train[remaining], train[held_out]
-    return [train, members["validation"], members.get("test", members["validation"])]
+    return [train, members["validation"], members.get("test", train[:0])]
 
 
 def _take(images: LabelledImages, indices: Tensor) -> LabelledImages:

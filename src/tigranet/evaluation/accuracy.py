@@ -67,7 +67,11 @@ def accuracy(module: nn.Module, data: LabelledImages, transform: Transform = ide
 
     Returns:
         The accuracy in per cent.
+
+    Raises:
+        ValueError: If there are no images.
     """
+    _check_images(data)
     return _percentage_correct(predict(module, data.images, transform=transform), data)
 
 
@@ -89,7 +93,11 @@ def moved_accuracy(
 
     Returns:
         Mean and standard deviation over the draws.
+
+    Raises:
+        ValueError: If there are no images.
     """
+    _check_images(data)
     generator = torch.Generator().manual_seed(seed)
     is_random = moved.rotated or moved.max_shift
     draws = min(MAX_DRAWS, -(-MIN_MOVED_IMAGES // len(data.labels))) if is_random else 1
@@ -103,6 +111,11 @@ def moved_accuracy(
         dtype=torch.float64,
     )
     return Accuracy(float(accuracies.mean()), float(accuracies.std(correction=0)), draws)
+
+
+def _check_images(data: LabelledImages) -> None:
+    if not len(data.labels):
+        raise ValueError("expected at least 1 image to measure the accuracy on, got 0")
 
 
 def _moved_batches(

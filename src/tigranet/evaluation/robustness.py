@@ -86,7 +86,7 @@ def measure_robustness(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) ->
         The accuracies.
 
     Raises:
-        ValueError: If the network does not fit the data set.
+        ValueError: If the network does not fit the data set, or if there are no test images.
     """
     check_compatible(net, data)
     return robustness(net, data, seed)
@@ -106,17 +106,21 @@ def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
 
     Returns:
         The accuracies.
+
+    Raises:
+        ValueError: If there are no test images.
     """
+    test = data.require_test_images()
     rotation = Isometry(rotated=True, padding=data.test_motion.padding)
-    max_shift = data.test_motion.max_shift or max(1, min(data.test.images.shape[2:]) // 8)
+    max_shift = data.test_motion.max_shift or max(1, min(test.images.shape[2:]) // 8)
     shift = replace(data.test_motion, rotated=False, max_shift=max_shift)
     moved = {
-        QUARTER: Accuracy(accuracy(module, data.test, _quarter_turn), 0.0, 1),
-        str(rotation): moved_accuracy(module, data.test, rotation, seed),
-        NEAREST: moved_accuracy(module, data.test, rotation, seed, "nearest"),
-        str(shift): moved_accuracy(module, data.test, shift, seed),
+        QUARTER: Accuracy(accuracy(module, test, _quarter_turn), 0.0, 1),
+        str(rotation): moved_accuracy(module, test, rotation, seed),
+        NEAREST: moved_accuracy(module, test, rotation, seed, "nearest"),
+        str(shift): moved_accuracy(module, test, shift, seed),
     }
-    return Robustness(data.name, len(data.test.labels), accuracy(module, data.test), moved)
+    return Robustness(data.name, len(test.labels), accuracy(module, test), moved)
 
 
 def _quarter_turn(images: Tensor) -> Tensor:

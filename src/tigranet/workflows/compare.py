@@ -80,7 +80,8 @@ def compare(
     Raises:
         ImportError: If a picture is to be drawn and matplotlib is missing.
         OSError: If ``output`` cannot be written.
-        ValueError: If ``models`` is empty, if networks read different numbers of channels, or if no test image remains.
+        ValueError: If ``models`` is empty, if networks read different numbers of channels, or if there are no test
+            images, or none that the networks were not trained on.
     """
     if not models:
         raise ValueError("expected at least one network to compare, got none")
@@ -99,6 +100,7 @@ def compare(
         for name, model in zip(names, models, strict=True)
         if not is_architecture(model)
     }
+    loaded.data.require_test_images()
     data_set = exclude_training_images(
         loaded.data, data, list(measured_models.values()), split, data_dir=data_dir, console=console
     )
