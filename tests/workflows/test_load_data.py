@@ -1,4 +1,5 @@
 import io
+import os
 import shutil
 
 import pytest
@@ -65,3 +66,20 @@ def test_common_images_of_a_data_set_in_memory_are_counted_and_stay(small, mnist
     assert console.file.getvalue() == ""
     assert load_data(small, console=console).data is small
     assert "30 of 30 test images of small" in console.file.getvalue()
+
+
+def test_a_hostile_table_is_refused_in_one_line(tmp_path):
+    (tmp_path / "t.csv").write_text("path,label\na\0.png,a\nb.png,b\n")
+    with pytest.raises(ValueError, match=r"line 2 of '.*t\.csv'.*NUL"):
+        load_data(tmp_path / "t.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe\.csv"):
+        load_data(tmp_path / "pipe.csv")
+
+
+def test_folders_and_missing_files_in_a_table_are_unreadable(folder):
+    paths = [*sorted(folder.rglob("*.png")), folder / "a", folder / ("x" * 300), folder / "missing.png"]
+    rows = [f"{path},{'a' if number % 2 else 'b'}" for number, path in enumerate(paths)]  # absolute paths
+    (folder.parent / "t.csv").write_text("\n".join(["path,label", *rows]))
+    loaded = load_data(folder.parent / "t.csv")
+    assert [file.path for file in loaded.unreadable_files] == paths[-3:]
