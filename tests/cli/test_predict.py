@@ -129,3 +129,32 @@ def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(
         check=True,
     )
     assert f"{len(bad)} files were left out:" in trained.stderr.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and links are those of Unix")
+@pytest.mark.parametrize("command", ["predict", "features", "train"])
+def test_pipes_and_loops_of_links_are_listed_and_stop_nothing(tmp_path, command):
+    folder = fill(tmp_path / "photos", {"a": 15, "b": 15})
+    os.mkfifo(folder / "a" / "pipe.png")
+    os.mkfifo(folder / "000 pipe")
+    (folder / "b" / "loop.png").symlink_to("loop.png")
+    (folder / "b" / "top").symlink_to("..")
+    TIGraNet("SC[2,2]-S[2]", 2, image_size=12).save_pretrained(tmp_path / "m")
+    options = ["-o", str(tmp_path / "out"), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"]
+    arguments = [str(folder), *options] if command == "train" else [str(tmp_path / "m"), str(folder)]
+    finished = subprocess.run([*COMMAND, command, *arguments], capture_output=True, text=True, timeout=120, check=True)
+    assert "4 files were left out:" in finished.stderr
+    for name in ("a/pipe.png", "000 pipe", "b/loop.png", "b/top"):
+        assert f"/{name}: " in finished.stderr
+    if command != "train":
+        assert len(finished.stdout.splitlines()) == 1 + 30
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of Unix")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_device_in_place_of_an_image_is_refused(tigranet, tmp_path, model, kind):
+    path = "/dev/zero" if kind == "device" else tmp_path / "pipe.png"
+    if kind == "pipe":
+        os.mkfifo(path)
+    code, _, err = tigranet("predict", model, path)
+    assert (code, kind in err, "none of the images" in err) == (1, True, True)

@@ -5,7 +5,7 @@ import torch
 
 from images import fill
 from tigranet.data import image_cache
-from tigranet.data.folder_index import image_files
+from tigranet.data.find_images import image_files
 from tigranet.data.image_cache import decode_images
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 

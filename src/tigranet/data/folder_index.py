@@ -1,41 +1,22 @@
 """Index a folder of images with one sub-folder per class."""
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tigranet.data.find_images import find_folders, image_files
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 from tigranet.data.image_io import SUFFIXES
-from tigranet.model_folder import is_model_folder
 
-
-def image_files(folder: Path) -> Iterator[Path]:
-    """Find the image files in a folder and its sub-folders.
-
-    Hidden files and the images inside folders of saved models are skipped.
-
-    Args:
-        folder: Folder to search.
-
-    Yields:
-        Paths of the image files, sorted by name within each folder.
-    """
-    with os.scandir(folder) as entries:
-        visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
-    for entry in visible:
-        if entry.is_dir():
-            if not is_model_folder(Path(entry.path)):
-                yield from image_files(Path(entry.path))
-        elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-            yield Path(entry.path)
+if TYPE_CHECKING:
+    from tigranet.data.letterbox import UnreadableFile
 
 
 def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     """Index a folder with one sub-folder per class.
 
     The layout is ``folder/<class>/<image>``, or ``folder/train/<class>/<image>`` with ``val`` and ``test`` next to
-    ``train``. A sub-folder with a saved model is not a class.
+    ``train``. A sub-folder with a saved model is not a class, and neither is one that cannot be listed.
 
     Args:
         folder: Folder with the images.
@@ -43,7 +24,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             expression has parentheses, the group is the match of the first pair, otherwise it is the whole match.
 
     Returns:
-        The image files, sorted by part, class and name.
+        The image files, sorted by part, class and name, and what was skipped.
 
     Raises:
         FileNotFoundError: If the folder does not exist.
@@ -61,12 +42,15 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             f"expected at least 2 sub-folders in '{folder}', one per class, got {len(names)}: "
             "put the images of each class into a folder of its own"
         )
+    skipped: list[UnreadableFile] = []
+    for parent in (folder, *part_folders.values()):
+        find_folders(parent, skipped.append)
     entries = [
         (path, label, part)
         for part, part_folder in part_folders.items()
         for label, name in enumerate(names)
         if (part_folder / name).is_dir()
-        for path in image_files(part_folder / name)
+        for path in image_files(part_folder / name, skipped.append)
     ]
     training_labels = {label for _, label, part in entries if part in ("", "train")}
     for label, name in enumerate(names):
@@ -74,13 +58,12 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)})")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups)
+    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple(dict.fromkeys(skipped)))
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return the sub-folders that are neither hidden nor saved models."""
-    visible = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    return [path for path in visible if not is_model_folder(path)]
+    """Return the sub-folders that can be listed and are neither hidden nor saved models."""
+    return find_folders(folder)
 
 
 def _match_groups(paths: tuple[Path, ...], folder: Path, pattern: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
 from tigranet.data.letterbox import UnreadableFile, default_file_size
@@ -73,6 +74,8 @@ def load_user_data(
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder '{path}'")
+    if not path.is_dir() and not path.is_file():  # opening a named pipe would block
+        raise ValueError(f"'{path}' {unusable_reason(path)}: give a folder, a table or an .npz file")
     unreadable: list[UnreadableFile] = []
     paths: list[Path] | None = None
     if path.suffix.lower() == ".npz":
@@ -82,6 +85,7 @@ def load_user_data(
     else:
         index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
         images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
+        unreadable = [*index.skipped, *unreadable]
         positions = readable.tolist()
         class_names = index.class_names
         all_images = LabelledImages(images, torch.tensor(index.labels)[readable])

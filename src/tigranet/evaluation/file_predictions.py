@@ -31,7 +31,7 @@ class Prediction:
 
 
 def predict_files(
-    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH_SIZE
+    net: TIGraNet, paths: Iterable[Path | UnreadableFile], reject: float = 0.0, batch_size: int = BATCH_SIZE
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
@@ -40,7 +40,7 @@ def predict_files(
 
     Args:
         net: The network.
-        paths: The files.
+        paths: The files. A file that is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
         batch_size: Batch size.
 
@@ -62,7 +62,7 @@ def predict_files(
 
 
 def file_features(
-    net: TIGraNet, paths: Iterable[Path], batch_size: int = BATCH_SIZE
+    net: TIGraNet, paths: Iterable[Path | UnreadableFile], batch_size: int = BATCH_SIZE
 ) -> Iterator[tuple[Path, Float[Tensor, " features"] | UnreadableFile]]:
     """Compute the invariant features of image files.
 
@@ -71,7 +71,7 @@ def file_features(
 
     Args:
         net: The network.
-        paths: The files.
+        paths: The files. A file that is already known to be unreadable is passed on.
         batch_size: Batch size.
 
     Yields:
@@ -105,7 +105,7 @@ def feature_names(net: TIGraNet) -> list[str]:
 
 
 def _apply_to_files(
-    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path], batch_size: int
+    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path | UnreadableFile], batch_size: int
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
     """Yield each path with its row of the output of ``function``, or with the reason why it cannot be read."""
     if net.image_size is None:
