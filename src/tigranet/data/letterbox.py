@@ -14,6 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from tigranet.data.image_io import UnreadableImageError, read_image
+from tigranet.data.system_failures import is_system_failure
 
 MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically."""
@@ -24,6 +25,10 @@ class UnreadableFile(NamedTuple):
 
     path: Path
     reason: str
+
+
+class TemporarilyUnreadableFile(UnreadableFile):
+    """A file that the system did not give access to. Another attempt may succeed."""
 
 
 def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> Float[np.ndarray, "size size channels"]:
@@ -76,7 +81,8 @@ def read_letterboxed(
         try:
             image = letterbox(read_image(path, color), size)
         except UnreadableImageError as error:
-            return path, UnreadableFile(path, str(error))
+            kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
+            return path, kind(path, str(error))
         return path, torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1).contiguous()
 
     remaining = iter(paths)
