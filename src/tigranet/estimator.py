@@ -19,7 +19,7 @@ from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule
 from tigranet.data.dataset import LabelledImages
 from tigranet.data.image_arrays import ImageFormat
-from tigranet.evaluation.batched_inference import apply_in_batches
+from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.model import TIGraNet
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe, fit
@@ -83,7 +83,7 @@ class _ImageEstimator(BaseEstimator):
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         images = self._images(X, reset=False)
-        return apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features).numpy()
+        return require_finite(apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features)).numpy()
 
     @contextmanager
     def _restore_on_error(self) -> Iterator[None]:
@@ -269,7 +269,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, _ImageEstimator):
             Probabilities (n, classes), in the order of ``classes_``.
         """
         check_is_fitted(self)
-        logits = apply_in_batches(self.model_, self._images(X, reset=False).split(BATCH_SIZE))
+        logits = require_finite(apply_in_batches(self.model_, self._images(X, reset=False).split(BATCH_SIZE)))
         return logits.double().softmax(1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:

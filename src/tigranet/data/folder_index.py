@@ -43,7 +43,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             "put the images of each class into a folder of its own"
         )
     skipped: list[UnreadableFile] = []
-    for parent in (folder, *part_folders.values()):
+    for parent in (folder, *_folders(folder)):  # the sub-folders may be parts
         find_folders(parent, skipped.append)
     entries = [
         (path, label, part)
@@ -58,7 +58,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)})")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple(dict.fromkeys(skipped)))
+    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
 
 
 def _folders(folder: Path) -> list[Path]:
