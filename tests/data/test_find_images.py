@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,29 @@ def test_a_folder_that_cannot_be_listed_does_not_end_the_search(tmp_path, denied
     assert len(items) == 5
     denied(tmp_path)
     assert list(find_images(tmp_path)) == [UnreadableFile(tmp_path, "Permission denied")]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("mode", [0o700, 0o711, 0o744])
+def test_an_unprivileged_user_gets_the_reason_for_a_private_folder(mode):
+    """Folders without the right to list them, and without the right to examine what is in them."""
+    with tempfile.TemporaryDirectory() as name:  # the folders of pytest are private
+        folder = Path(name)
+        folder.chmod(0o755)
+        fill(folder, {"a": 2, "b": 2, "c": 2})
+        (folder / "b").chmod(mode)
+        os.seteuid(65534)
+        try:
+            items = list(find_images(folder))
+            class_names = index_folder(folder).class_names
+        finally:
+            os.seteuid(0)
+    skipped = [item for item in items if isinstance(item, UnreadableFile)]
+    if mode == 0o744:  # the names can be listed, and each file is reported when it is read
+        assert (len(items), len(skipped), class_names) == (6, 0, ("a", "b", "c"))
+    else:
+        assert skipped == [UnreadableFile(folder / "b", "Permission denied")]
+        assert (len(items), class_names) == (5, ("a", "c"))
 
 
 def test_what_disappears_during_the_search_is_named(tmp_path):
