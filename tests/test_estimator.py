@@ -417,3 +417,14 @@ def test_the_package_exports_the_estimators():
     assert tigranet.TIGraNetClassifier is TIGraNetClassifier
     with pytest.raises(AttributeError, match=r"'tigranet' .*'nothing'"):
         _ = tigranet.nothing
+
+
+def test_an_image_without_a_finite_answer_is_an_error_that_names_its_position(digits):
+    classifier = TIGraNetClassifier("SC[2,2]-S[2]", epochs=1, random_state=0).fit(*(part[:40] for part in digits[:2]))
+    with torch.no_grad():
+        for parameter in classifier.model_.parameters():
+            parameter.fill_(1e30)
+    images = np.concatenate([np.zeros_like(digits[0][:2]), digits[0][:3]])
+    for method in (classifier.predict, classifier.predict_proba, classifier.transform):
+        with pytest.raises(ValueError, match=r"no finite answer for 3 of 5 images.* position 2"):
+            method(images)

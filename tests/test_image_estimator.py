@@ -63,9 +63,9 @@ def test_an_image_without_finite_features_is_an_error_that_names_it(images):
     hostile[7] = 1e30
     for estimator in (TIGraNetClassifier("MC[4,2]-OP[2]-MC[4,2]-S[2]", epochs=1, random_state=0), InvariantFeatures()):
         estimator.fit(X, y)
-        with pytest.raises(ValueError, match=r"1 of 12 images.* X\[7\]"):
+        with pytest.raises(ValueError, match=r"1 of 12 images.* position 7"):
             estimator.transform(hostile)
     classifier = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(X, y)
     for method in (classifier.predict, classifier.predict_proba):
-        with pytest.raises(ValueError, match=r"X\[7\]"):
+        with pytest.raises(ValueError, match="position 7"):
             method(hostile)

@@ -17,7 +17,7 @@ from torch import nn
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule
 from tigranet.data.dataset import LabelledImages
-from tigranet.evaluation.batched_inference import apply_in_batches
+from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
 from tigranet.model import TIGraNet
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
@@ -206,7 +206,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         """
         features = torch.from_numpy(self._features(X)).double()
         head = deepcopy(nn.Sequential(self.model_.standardise, self.model_.classifier)).double()
-        return apply_in_batches(head, features.split(BATCH_SIZE)).softmax(1).numpy()
+        return require_finite(apply_in_batches(head, features.split(BATCH_SIZE))).softmax(1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each image.

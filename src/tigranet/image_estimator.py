@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from tigranet.architecture import Architecture
 from tigranet.data.image_arrays import ImageFormat
-from tigranet.evaluation.batched_inference import apply_in_batches
+from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.file_predictions import feature_names
 from tigranet.model import TIGraNet
 
@@ -76,13 +76,7 @@ class ImageEstimator(BaseEstimator):
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         images = self._images(X, reset=False)
-        features = apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features).numpy()
-        if not (is_finite := np.isfinite(features).all(1)).all():
-            raise ValueError(
-                f"the network has no finite features for {np.sum(~is_finite)} of {len(X)} images, the first is "
-                f"X[{np.argmin(is_finite)}]: scale X to [0, 1]"
-            )
-        return features
+        return require_finite(apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features)).numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features that ``transform`` returns.

@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 
+import torch
 from PIL import Image
 
 from tigranet import TIGraNet
@@ -18,6 +19,18 @@ def test_it_shows_the_drop(tigranet, tmp_path, trained):
         assert words in out
     _, out, _ = tigranet("evaluate", tmp_path, "mnist-012", "--json")
     assert json.loads(out)["images"] == 100
+
+
+def test_images_without_a_finite_answer_are_wrong_and_counted(tigranet, tmp_path):
+    """The numbers of this network overflow for every image that is not black."""
+    net = TIGraNet("SC[2,2]-S[2]", 3, image_size=28)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(1e30)
+    net.save_pretrained(tmp_path)
+    code, out, err = tigranet("evaluate", tmp_path, "mnist-012", "--json")
+    assert (code, json.loads(out)["upright"], json.loads(out)["unanswered"]) == (0, 0, 100)
+    assert "no finite answer, counted as wrong: 100" in err
 
 
 def test_a_model_that_does_not_exist_is_named(tigranet, tmp_path):

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tigranet.data.letterbox import UnreadableFile
+
 PART_NAMES = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 """The part of a data set for each name in common use, in lower case."""
 
@@ -11,7 +13,7 @@ PART_NAMES = {"train": "train", "val": "validation", "valid": "validation", "val
 class ImageIndex:
     """Image files with the label, part and group of each.
 
-    All tuples except ``class_names`` have one entry per image.
+    All tuples except ``class_names`` and ``skipped`` have one entry per image.
     """
 
     class_names: tuple[str, ...]
@@ -26,3 +28,5 @@ class ImageIndex:
     """Number of rows of a table that repeat an earlier row, and are not among the images."""
     groups: tuple[str, ...] | None = None
     """Names of groups, such as the object in the image. Images of one group never go to different parts."""
+    skipped: tuple[UnreadableFile, ...] = ()
+    """What is not an image file or a folder that can be searched, with the reasons."""

@@ -13,6 +13,7 @@ from tigranet.data.augment.rigid import Isometry
 from tigranet.data.class_names import check_class_names
 from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
 from tigranet.data.leakage import exclude_duplicate_images
@@ -76,6 +77,8 @@ def load_user_data(
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder '{path}'")
+    if not path.is_dir() and not path.is_file():  # opening a named pipe would block
+        raise ValueError(f"'{path}' {unusable_reason(path)}: give a folder, a table or an .npz file")
     unreadable: list[UnreadableFile] = []
     repeated_rows = 0
     paths: list[Path] | None = None
@@ -88,6 +91,7 @@ def load_user_data(
         index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
         check_class_names(index.class_names, path)
         images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
+        unreadable = [*index.skipped, *unreadable]
         positions = readable.tolist()
         class_names, repeated_rows = index.class_names, index.repeated_rows
         all_images = LabelledImages(images, torch.tensor(index.labels)[readable])
