@@ -38,7 +38,7 @@ def read_limited(path: Path, max_bytes: int) -> bytes:
     return content
 
 
-def read_json_object(path: Path, max_bytes: int, content: str) -> dict[str, Any]:
+def read_json_object(path: Path, max_bytes: int, content: str, *, allow_nan: bool = False) -> dict[str, Any]:
     """Read a JSON object.
 
     Stricter than Python's parser: NaN, infinite numbers and repeated names are not JSON.
@@ -47,6 +47,7 @@ def read_json_object(path: Path, max_bytes: int, content: str) -> dict[str, Any]
         path: The file.
         max_bytes: Largest size of the file in bytes.
         content: What the file should hold, for the error message, such as "a configuration of TIGraNet".
+        allow_nan: Whether NaN and infinite numbers are accepted, for files of measured numbers.
 
     Returns:
         The object.
@@ -55,16 +56,17 @@ def read_json_object(path: Path, max_bytes: int, content: str) -> dict[str, Any]
         ValueError: If the file is too large, is not JSON in UTF-8, or holds another value than an object.
         OSError: If the file cannot be read.
     """
-    return parse_json_object(read_limited(path, max_bytes), str(path), content)
+    return parse_json_object(read_limited(path, max_bytes), str(path), content, allow_nan=allow_nan)
 
 
-def parse_json_object(data: bytes, source: str, content: str) -> dict[str, Any]:
+def parse_json_object(data: bytes, source: str, content: str, *, allow_nan: bool = False) -> dict[str, Any]:
     """Parse a JSON object, with the checks of :func:`read_json_object`.
 
     Args:
         data: The text in UTF-8.
         source: Path of the file that it was read from, for the error message.
         content: What it should hold, for the error message.
+        allow_nan: Whether NaN and infinite numbers are accepted.
 
     Returns:
         The object.
@@ -76,7 +78,8 @@ def parse_json_object(data: bytes, source: str, content: str) -> dict[str, Any]:
         text = data.decode("utf-8-sig")
         if sum(map(text.count, "[{,")) > MAX_JSON_VALUES:
             raise ValueError(f"expected at most {MAX_JSON_VALUES:,} values")
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_number, parse_float=_number)
+        number = float if allow_nan else _finite_number
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=number, parse_float=number)
     except RecursionError:
         raise ValueError(f"'{source}' is not JSON that can be read: its values are nested too deeply") from None
     except ValueError as error:
@@ -94,7 +97,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _number(text: str) -> float:
+def _finite_number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"expected finite numbers, got {shorten(text)}")

@@ -3,6 +3,7 @@
 They are far beyond every useful network, and keep a mistyped number or a damaged configuration from filling the memory.
 """
 
+import reprlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +39,7 @@ def check_integer(name: str, value: Any, maximum: int, minimum: int = 1) -> int:
         ValueError: If it is out of range.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"expected {name} to be an integer, got {shorten(repr(value))}")
+        raise TypeError(f"expected {name} to be an integer, got {reprlib.repr(value)}")
     number = value.__index__()
     if not minimum <= number <= maximum:
         amount = f"{number:,}" if abs(number) < 10**18 else "a number of more than 18 digits"
@@ -61,7 +62,7 @@ def check_number(name: str, value: Any) -> float:
         ValueError: If it is too large for floating point.
     """
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise TypeError(f"expected {name} to be a number, got {shorten(repr(value))}")
+        raise TypeError(f"expected {name} to be a number, got {reprlib.repr(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -86,12 +87,12 @@ def check_class_names(class_names: Any, num_classes: int) -> list[str] | None:
     if class_names is None:
         return None
     if isinstance(class_names, str | bytes) or not isinstance(class_names, Sequence):
-        raise TypeError(f"expected class_names to be a list of strings, got {shorten(repr(class_names))}")
+        raise TypeError(f"expected class_names to be a list of strings, got {reprlib.repr(class_names)}")
     if len(class_names) != num_classes:
         raise ValueError(f"expected one name per class, got {len(class_names)} names for {num_classes} classes")
     for position, name in enumerate(class_names):
         if not isinstance(name, str):
-            raise TypeError(f"expected class_names to be strings, got {shorten(repr(name))} at position {position}")
+            raise TypeError(f"expected class_names to be strings, got {reprlib.repr(name)} at position {position}")
     name, count = Counter(class_names).most_common(1)[0]
     if count > 1:
         raise ValueError(f"expected different class_names, got '{shorten(name)}' {count} times")

@@ -1,6 +1,7 @@
 """The notation of the paper's Table 1, 'NAME[number,...]-NAME[number,...]-...', as values that print back exactly."""
 
 import re
+import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, astuple, dataclass, fields
 from difflib import get_close_matches
@@ -42,7 +43,7 @@ class Layer:
             value, minimum = getattr(self, field.name), 0 if field.name in self.may_be_zero else 1
             maximum = self.maxima.get(field.name, MAX_NUMBER)
             if not isinstance(value, Integral) or isinstance(value, bool):
-                raise TypeError(f"expected {name} to be an integer, got {shorten(repr(value))}")
+                raise TypeError(f"expected {name} to be an integer, got {reprlib.repr(value)}")
             value = int(value)
             if value < minimum:
                 raise ValueError(f"expected {name} to be at least {minimum}, got {value}")

@@ -6,6 +6,7 @@ one after the other.
 
 import math
 import os
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def _parse_entry(entry: Any) -> tuple[StoredTensor, tuple[int, int]]:
         raise ValueError("expected the entries dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BYTES_PER_NUMBER:
-        raise ValueError(f"unknown dtype {shorten(repr(dtype))}")
+        raise ValueError(f"unknown dtype {reprlib.repr(dtype)}")
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
         raise ValueError("expected a shape and two offsets of whole numbers")
     if offsets[1] - offsets[0] != math.prod(shape) * BYTES_PER_NUMBER[dtype]:
