@@ -55,7 +55,7 @@ def check_number(name: str, value: Any) -> float:
         value: Value of the argument. NumPy's numbers are accepted.
 
     Returns:
-        The value as Python's number; an integer stays an integer.
+        The value as Python's floating-point number.
 
     Raises:
         TypeError: If the value is not a number.
@@ -64,10 +64,9 @@ def check_number(name: str, value: Any) -> float:
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
         raise TypeError(f"expected {name} to be a number, got {reprlib.repr(value)}")
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
         raise ValueError(f"expected {name} to be a number in floating point, got a larger one") from None
-    return value if isinstance(value, int) else number
 
 
 def check_class_names(class_names: Any, num_classes: int) -> list[str] | None:
