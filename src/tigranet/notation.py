@@ -176,6 +176,6 @@ def _parse_layer(token: str, location: str, kinds: dict[str, type[Layer]]) -> La
             digits = shorten(value)
             raise ValueError(f"expected {field_name} of {name} to be at most {MAX_NUMBER:,}, got {digits} {location}")
     try:
-        return kinds[name](*map(int, values))
+        return kinds[name](*(int(value.lstrip("0") or "0") for value in values))
     except ValueError as error:
         raise ValueError(f"{error} {location}") from None

@@ -30,8 +30,8 @@ def load_checkpoint(path: Path, expected_state: Mapping[str, Tensor] | None = No
 
     Args:
         path: The file.
-        expected_state: The state of the module that is trained, to compare names, shapes and types with. None compares
-            nothing.
+        expected_state: The state of the module that is trained, to compare names, shapes and types with, and to check
+            the values of. None compares nothing.
 
     Returns:
         The content, with all tensors on the CPU.
@@ -80,8 +80,6 @@ def _check_content(content: Any, expected_state: Mapping[str, Tensor] | None) ->
             raise ValueError(f"expected '{name}' to be a tensor, got {type(tensor).__name__}")
         if expected_state is not None and name not in expected_state:
             raise ValueError(f"the network has no '{name}'")
-        if not is_finite(tensor):
-            raise ValueError(f"'{name}' holds NaN or infinity")
     for name, expected in (expected_state or {}).items():
         if name not in state:
             raise ValueError(f"it has no '{name}'")
@@ -90,3 +88,5 @@ def _check_content(content: Any, expected_state: Mapping[str, Tensor] | None) ->
                 f"expected '{name}' of shape {tuple(expected.shape)} in {expected.dtype}, "
                 f"got {tuple(state[name].shape)} in {state[name].dtype}"
             )
+        if not is_finite(state[name]):  # Checked last, as a tensor of a wrong shape may be of any size.
+            raise ValueError(f"'{name}' holds NaN or infinity")

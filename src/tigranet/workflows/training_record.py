@@ -56,22 +56,25 @@ def read_training_record(path: Path) -> dict[str, Any]:
         hashes = record.get("seen", "")
         if not HASH_CHARACTERS.issuperset(hashes) or hashes.count(" ") > len(hashes) / MIN_HASH_LENGTH:
             raise ValueError(f"expected hexadecimal content hashes in seen, got '{shorten(hashes)}'")
-        _check_recipe(record.get("recipe", {}))
+        if "recipe" in record:
+            record["recipe"] = _check_recipe(record["recipe"])
     except ValueError as error:
         raise ValueError(f"'{path}' is not a record of a training: {error}") from None
     return record
 
 
-def _check_recipe(recipe: Mapping[str, Any]) -> None:
-    """Check names, types and values of the fields of a recipe."""
-    kinds = get_type_hints(Recipe)
+def _check_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names, types and values of the fields of a recipe, and return them; JSON may write 1.0 as 1."""
+    kinds, fields = get_type_hints(Recipe), {}
     for name, value in recipe.items():
         if name not in kinds:
             raise ValueError(f"unknown field '{shorten(name)}' of the recipe, expected {', '.join(kinds)}")
         _check_type(f"{name} of the recipe", value, kinds[name])
+        fields[name] = float(value) if kinds[name] is float else value
     if recipe.get("seed", 0) < 0:
         raise ValueError(f"expected seed of the recipe to be at least 0, got {recipe['seed']}")
-    Recipe(**({"epochs": 1} | dict(recipe)))
+    Recipe(**({"epochs": 1} | fields))
+    return fields
 
 
 def _check_type(name: str, value: Any, kind: Any) -> None:
