@@ -65,7 +65,8 @@ def read_training_record(path: Path) -> dict[str, Any]:
 
 def _check_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Check names, types and values of the fields of a recipe, and return them; JSON may write 1.0 as 1."""
-    kinds, fields = get_type_hints(Recipe), {}
+    kinds = get_type_hints(Recipe)
+    fields: dict[str, Any] = {}
     for name, value in recipe.items():
         if name not in kinds:
             raise ValueError(f"unknown field '{shorten(name)}' of the recipe, expected {', '.join(kinds)}")
