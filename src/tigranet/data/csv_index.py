@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from tigranet.csv_text import unquote_formula
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 
 PATH_COLUMNS = ("path", "file", "filename", "image")
@@ -46,6 +47,7 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
             "" if column is None else _value(table, line, header, row, column)
             for column in (path, label, part, group_column)
         ]
+        values[:2] = map(unquote_formula, values[:2])
         if part is not None and values[2].lower() not in PART_NAMES:
             raise ValueError(f"line {line} of '{table}': expected the part train, val or test, got '{values[2][:40]}'")
         entries[table.parent / values[0], values[1], PART_NAMES.get(values[2].lower(), ""), values[3]] = None

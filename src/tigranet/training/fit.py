@@ -16,6 +16,7 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
+from tigranet.training.checkpoint_file import load_checkpoint
 from tigranet.training.checkpoints import BEST_CHECKPOINT, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
 from tigranet.training.hardware import Hardware
@@ -109,7 +110,9 @@ def fit(
         )
         device = trainer.strategy.root_device
         lightning_module = _module_class(trainer)(module, train, validation, recipe)
-        checkpoint = checkpoint_to_resume(checkpoint_folder, fingerprint) if folder and resume else None
+        checkpoint = None
+        if folder and resume:
+            checkpoint = checkpoint_to_resume(folder, fingerprint, lightning_module.state_dict(), keep_best)
         module.train()  # A network that was loaded from a file is in evaluation mode.
         try:
             with preserve_random_state(device), hardware.matrix_products(device):
@@ -170,7 +173,7 @@ def _module_class(trainer: L.Trainer) -> type[ClassifierModule]:
 def _load_best_weights(lightning_module: ClassifierModule, path: Path) -> None:
     if not path.exists():
         raise Diverged("the training diverged: the validation loss was never finite. Use a lower learning rate")
-    lightning_module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True)["state_dict"])
+    lightning_module.load_state_dict(load_checkpoint(path)["state_dict"])
 
 
 def _check_data(name: str, data: LabelledImages) -> None:

@@ -16,7 +16,7 @@ from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.load_data import LoadedData, load_data
 from tigranet.workflows.model_and_data import load_data_of_run
 from tigranet.workflows.networks import is_architecture, load_network
-from tigranet.workflows.output_folder import check_output_folder, require_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 from tigranet.workflows.saved_run import SavedRun
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
@@ -88,6 +88,7 @@ def compare(
     if output is not None:
         require_matplotlib()
         check_output_folder(Path(output), "picture")
+        check_apart_from_data(Path(output), data, "picture")
     selected = select_device(device)
     if baselines:
         select_accelerator(device)  # refuses, before any work, a device that cannot train

@@ -15,6 +15,7 @@ from tigranet.data import REGISTRY, DataSet
 from tigranet.data.leakage import content_hash, hash_images
 from tigranet.data.splits import HELD_OUT
 from tigranet.workflows.load_data import is_named_data_set
+from tigranet.workflows.training_record import read_training_record
 
 TRAINING_FILE = "training.json"
 """Name of the file in a model's folder."""
@@ -48,11 +49,14 @@ class SavedRun:
 
         Returns:
             The run; one with default values if the file does not exist.
+
+        Raises:
+            ValueError: If the file is not a record of a training.
         """
         path = Path(model, TRAINING_FILE)
         if not path.is_file():
             return cls()
-        record = json.loads(path.read_text())
+        record = read_training_record(path)
         return cls(
             seed=int(record.get("seed", 0)),
             group=record.get("group"),

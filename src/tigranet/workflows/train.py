@@ -21,7 +21,7 @@ from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
-from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, has_matplotlib
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
@@ -103,6 +103,7 @@ def train(
     folder = None if output is None else Path(output)
     if folder is not None:
         check_output_folder(folder, "model")
+        check_apart_from_data(folder, data, "model")
     loaded = load_data(
         data,
         seed=seed,
