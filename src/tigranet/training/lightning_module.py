@@ -116,7 +116,7 @@ class ClassifierModule(L.LightningModule):
     def _augment(self, images: Tensor) -> Tensor:
         """Rotate, deform or shift the images and change their tone, as the recipe says."""
         if self.recipe.turned:
-            images = rotate(images, 360 * torch.rand(len(images), device=self.device))
+            images = rotate(images, 360 * torch.rand(len(images), device=self.device), padding="background")
         if self.recipe.deformed:
             images = self._deform(images)
         elif self.recipe.jitter:
