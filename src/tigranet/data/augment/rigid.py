@@ -92,7 +92,9 @@ def shift(
     rows, row_is_inside = _source_positions(down.to(images.device), height, padding)
     columns, column_is_inside = _source_positions(right.to(images.device), width, padding)
     image, channel = (torch.arange(size, device=images.device) for size in images.shape[:2])
-    moved = images[image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
+    moved = images[
+        image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]
+    ]
     if padding in ("border", "reflection"):
         return moved
     outside = background_of(images).or_else(moved) if padding == "background" else torch.zeros_like(moved)
