@@ -1,7 +1,7 @@
 """What enters a moved image does not depend on which value is called black.
 
-Interpolation weights sum to 1. If pixels from outside take values of the image itself, every movement therefore commutes
-with an affine change of the values, and an image of one colour does not change.
+Interpolation weights sum to 1. If pixels from outside take values of the image itself, every movement therefore
+commutes with an affine change of the values, and an image of one colour does not change.
 """
 
 from functools import partial

@@ -240,7 +240,8 @@ def jitter(
 
     A network that is invariant to shifts learns only one thing from this: how interpolation changes pixels. The
     background enters from outside the image, or the nearest border pixel for images without a background. Nothing
-    depends on which value is called black: ``jitter(1 - images)`` is ``1 - jitter(images)`` for the same random numbers.
+    depends on which value is called black: with the same random numbers, ``jitter(1 - images)`` is
+    ``1 - jitter(images)``.
 
     Args:
         images: The images.
