@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options, typed_command
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_line, print_table, print_unreadable_files, progress_console
 
 
 def report(
@@ -54,5 +53,5 @@ def report(
     table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in subjects))
     for movement in subjects[0].robustness.moved:
         table.add_row(movement, *(str(subject.robustness.moved[movement]) for subject in subjects))
-    Console().print(table)
-    print(f"open {result.page}")
+    print_table(table)
+    print_line(f"open {result.page}")
