@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tigranet.data.class_names import decode_class_folders, decode_folder_name
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 from tigranet.data.image_io import SUFFIXES
 from tigranet.model_folder import is_model_folder
@@ -55,7 +56,9 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     part_folders = {PART_NAMES[path.name.lower()]: path for path in _folders(folder) if path.name.lower() in PART_NAMES}
     if "train" not in part_folders:
         part_folders = {"": folder}
-    names = sorted({path.name for part_folder in part_folders.values() for path in _folders(part_folder)})
+    names = sorted(
+        {path.name for part_folder in part_folders.values() for path in _folders(part_folder)}, key=decode_folder_name
+    )
     if len(names) < 2:
         raise ValueError(
             f"expected at least 2 sub-folders in '{folder}', one per class, got {len(names)}: "
@@ -74,7 +77,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)})")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups)
+    return ImageIndex(decode_class_folders(folder, names), paths, labels, parts, groups)
 
 
 def _folders(folder: Path) -> list[Path]:
