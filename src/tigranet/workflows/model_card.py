@@ -1,5 +1,6 @@
 """The part of a model card that describes the training and the measured accuracies."""
 
+from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.measured_training import TrainingResult
 
 
@@ -20,12 +21,12 @@ def model_card(result: TrainingResult, train_images: int, command: str = "") -> 
         for movement, accuracy in result.robustness.moved.items()
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    origin = f" Trained by `{command}`." if command else ""
+    origin = f" Trained by `{escape_control_characters(command)}`." if command else ""
     return f"""\
 ## What it is
 
 `{result.architecture}`, {result.parameters:,} parameters, boundary {result.boundary}, trained on {train_images:,}
-upright images of {result.data}, never rotated. It reads images with values in [0, 1].
+upright images of {escape_control_characters(result.data)}, never rotated. It reads images with values in [0, 1].
 
 Recipe: {result.recipe}.{origin}
 
