@@ -85,7 +85,7 @@ def test_the_recipe_is_the_default_except_for_the_overrides(small):
     assert (recipe.epochs, recipe.warp, recipe.zoom, recipe.batch_size) == (1, 0.0, 0.2, 50)
 
 
-@pytest.mark.parametrize("step", ["measure", "model_card", "_draw_rotated_examples"])
+@pytest.mark.parametrize("step", ["measure", "model_card"])
 def test_a_model_survives_an_error_after_training(folder, tmp_path, monkeypatch, step):
     """The model is saved before it is measured or drawn; an older one in the folder leaves no trace."""
     train(fill(tmp_path / "old", {"c": 10, "d": 10}, seed=1), tmp_path / "model", **SMALL, seed=7)

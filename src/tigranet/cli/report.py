@@ -26,7 +26,8 @@ def report(
 ) -> None:
     """Write an HTML page: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN.
 
-    The CNN has as many parameters as the model, and is trained on the same images with the same recipe.
+    The CNN has as many parameters as the model, and is trained on the same images with the same recipe. Without test
+    images the validation images are measured, and the page says so.
     """
     from tigranet.workflows.report import report as write_report
 
@@ -49,7 +50,9 @@ def report(
         print(json.dumps(result.report.to_json() | {"page": str(result.page)}))
         return
     subjects = result.report.subjects
-    table = Table("accuracy, %", *(subject.name for subject in subjects))
+    if result.report.part != "test":
+        print_line(f"no test images: these are accuracies on the {subjects[0].robustness.images} validation images")
+    table = Table(f"accuracy on {result.report.part} images, %", *(subject.name for subject in subjects))
     table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in subjects))
     for movement in subjects[0].robustness.moved:
         table.add_row(movement, *(str(subject.robustness.moved[movement]) for subject in subjects))

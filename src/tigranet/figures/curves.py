@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from tigranet.figures.names import shorten
+
 NETWORK_STYLE, BASELINE_STYLE, SECOND_NETWORK_STYLE = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
     {"color": "#d55e00", "linestyle": "--", "marker": "s"},
@@ -21,6 +23,8 @@ LINE_STYLES: tuple[dict[str, str], ...] = (
     SECOND_NETWORK_STYLE,
 )
 """Styles of the networks in one figure. They repeat if there are more networks."""
+MAX_LEGEND_NAME_LENGTH = 40
+"""Names of networks are shortened to this many characters."""
 MIN_CHANGE = 1e-8
 """Smaller changes are rounding errors. They are drawn at this value, because a logarithmic axis has no zero."""
 
@@ -112,7 +116,9 @@ def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: fl
 
 def _plot(axes: Axes, line: Line) -> None:
     style: dict[str, Any] = line.style | {"markersize": 3.5, "linewidth": 1.8, "clip_on": False, "zorder": 3}
-    axes.plot(line.at, line.values, label=line.name, **style)
+    name = shorten(line.name, MAX_LEGEND_NAME_LENGTH)
+    label = f" {name}" if name.startswith("_") else name  # Matplotlib leaves out labels that start with an underscore
+    axes.plot(line.at, line.values, label=label, **style)
 
 
 def _draw_angle_axis(axes: Axes) -> None:
@@ -130,7 +136,9 @@ def _draw_horizontal_grid(axes: Axes) -> None:
 def _draw_legend(axes: Axes) -> None:
     """Draw the legend above the axes, where it covers no data."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
+    legend = axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,
         columnspacing=1.2, handletextpad=0.5,
     )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a name may contain dollar signs

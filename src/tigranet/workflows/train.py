@@ -17,10 +17,11 @@ from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
-from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
+from tigranet.workflows.output_folder import check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
@@ -147,7 +148,7 @@ def train(
         if folder is not None and saves:
             network.save_pretrained(folder, model_card_kwargs={"about": model_card(result, images, command)})
             write_training_file(folder, record | hashes)
-            picture = _draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
+            picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
         network=network,
         data=data_set,
@@ -193,16 +194,5 @@ def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
         yield
     except BaseException as error:
         if folder is not None:
-            error.add_note(f"the network is trained and saved in '{folder}'; only measuring or drawing it failed")
+            error.add_note(f"the network is trained and saved in '{folder}'; only measuring it failed")
         raise
-
-
-def _draw_rotated_examples(path: Path, network: TIGraNet, data: DataSet, console: Console | None) -> Path | None:
-    if not has_matplotlib():
-        if console:
-            console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
-        return None
-    from tigranet.figures.rotated_examples import save_rotated
-
-    save_rotated(path, network, data.test, data.class_names, data.test_motion.padding)
-    return path
