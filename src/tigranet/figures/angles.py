@@ -9,8 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tigranet.evaluation.curves import Invariance
-from tigranet.figures.curves import LINE_STYLES, Line, draw_against_angle, draw_mean_change
+from tigranet.figures.curves import (
+    LINE_STYLES,
+    MAX_LEGEND_NAME_LENGTH,
+    Line,
+    draw_against_angle,
+    draw_mean_change,
+    legend_columns,
+)
 from tigranet.figures.figure_output import FIGURE_STYLE, save_png_and_svg
+from tigranet.figures.names import shorten
 
 MAX_NETWORKS = 12
 """Largest number of networks in one figure. More lines could not be told apart."""
@@ -60,7 +68,9 @@ def save_invariance(folder: Path, found: Mapping[str, Invariance], chance: float
     folder.mkdir(parents=True, exist_ok=True)
     columns = 1 + any(result.accuracy is not None for result in found.values())
     with matplotlib.rc_context(FIGURE_STYLE):
-        figure = Figure(figsize=(5 * columns, 3.6), layout="constrained")
+        names = [shorten(name, MAX_LEGEND_NAME_LENGTH) for name in islice(found, MAX_NETWORKS)]
+        legend_rows = -(-(len(names) + 1) // legend_columns(names))
+        figure = Figure(figsize=(5 * columns, 3.6 + 0.2 * max(0, legend_rows - 2)), layout="constrained")
         axes = figure.subplots(1, columns, squeeze=False)[0]
         draw_invariance(axes[0], axes[1] if columns > 1 else None, found, chance)
         if len(found) > MAX_NETWORKS:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -23,8 +24,10 @@ LINE_STYLES: tuple[dict[str, str], ...] = (
     SECOND_NETWORK_STYLE,
 )
 """Styles of the networks in one figure. They repeat if there are more networks."""
-MAX_LEGEND_NAME_LENGTH = 40
-"""Names of networks are shortened to this many characters."""
+MAX_LEGEND_NAME_LENGTH = 32
+"""Names of networks are shortened to this many characters, so that one fits above a figure of 5 inches."""
+LEGEND_LENGTH, LINE_LENGTH = 54, 6
+"""Number of characters that fit above a figure of 5 inches, and the width of the line before a name in characters."""
 MIN_CHANGE = 1e-8
 """Smaller changes are rounding errors. They are drawn at this value, because a logarithmic axis has no zero."""
 
@@ -104,6 +107,28 @@ def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
     _draw_legend(axes)
 
 
+def legend_columns(names: Sequence[str]) -> int:
+    """Return how many names fit side by side above a figure of 5 inches.
+
+    Args:
+        names: The names in the legend.
+
+    Returns:
+        3 for short names, 1 for long ones.
+
+    Example:
+        >>> legend_columns(["TIGraNet", "chance level"]), legend_columns(["a network with a long name"] * 3)
+        (3, 1)
+    """
+    for columns in (3, 2):
+        lengths = [
+            max(map(len, column), default=0) for column in np.array_split(np.array(names, dtype=object), columns)
+        ]
+        if sum(lengths) + LINE_LENGTH * columns <= LEGEND_LENGTH:
+            return columns
+    return 1
+
+
 def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None) -> None:
     for line in lines:
         _plot(axes, line)
@@ -136,9 +161,10 @@ def _draw_horizontal_grid(axes: Axes) -> None:
 def _draw_legend(axes: Axes) -> None:
     """Draw the legend above the axes, where it covers no data."""
     axes.spines[["top", "right"]].set_visible(False)
+    names = [str(label) for label in axes.get_legend_handles_labels()[1]]
     legend = axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,
-        columnspacing=1.2, handletextpad=0.5,
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=legend_columns(names), frameon=False, borderaxespad=0.3,
+        handlelength=2.2, columnspacing=1.2, handletextpad=0.5,
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)  # a name may contain dollar signs

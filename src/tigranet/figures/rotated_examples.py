@@ -25,6 +25,10 @@ EXAMPLE_ANGLES = (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0)
 """Degrees by which the images of :func:`save_rotated` are rotated."""
 CAPTION_PIXELS = 9
 """Space between images for the predictions."""
+EXAMPLE_INCHES = (0.78, 0.8)
+"""Width and height of the figure per image."""
+MAX_CAPTION_POINTS = 72 * EXAMPLE_INCHES[0]
+"""Width that a caption may have."""
 MAX_EXAMPLE_CLASSES = 16
 """Largest number of classes of which images are drawn."""
 MAX_EXAMPLE_VALUES = 2**24
@@ -59,7 +63,9 @@ def draw_rotated(
     step = size + CAPTION_PIXELS
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")
     axes.axis("off")
-    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
+    longest = 2 + max(len(shorten(class_names[label], MAX_CAPTION_LENGTH)) for row in predictions for label in row)
+    font_size = min(10, MAX_CAPTION_POINTS / (0.7 * longest))  # a bold letter is about 0.7 times as wide as high
+    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "fontsize": font_size}
     for row in range(count):
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
@@ -108,8 +114,8 @@ def save_rotated(
     title = f"predictions for rotated {part} images (trained on upright images)"
     if drawn < present:
         title += f"\n{drawn} of {len(class_names)} classes drawn, the most frequent ones"
-    rows_inches = 0.8 * len(indices) + 0.3 * (drawn < present)
-    figure = Figure(figsize=(0.78 * len(EXAMPLE_ANGLES), rows_inches), layout="constrained")
+    width, height = EXAMPLE_INCHES[0] * len(EXAMPLE_ANGLES), EXAMPLE_INCHES[1] * len(indices)
+    figure = Figure(figsize=(width, height + 0.3 * (drawn < present)), layout="constrained")
     draw_rotated(figure.add_subplot(), module, data.take(indices), class_names, EXAMPLE_ANGLES, padding)
     figure.suptitle(title, fontsize=11)
     with ignore_missing_glyphs():
