@@ -20,7 +20,7 @@ from tigranet.cli.options import GlobalOptions, set_global_options
 from tigranet.cli.predict import predict
 from tigranet.cli.report import report
 from tigranet.cli.reproduce import reproduce
-from tigranet.cli.streams import prepared_streams
+from tigranet.cli.streams import flush_results, prepared_streams
 from tigranet.cli.train import train
 from tigranet.terminal_text import escape_control_characters
 
@@ -142,8 +142,7 @@ def main() -> None:
             try:
                 app(arguments, prog_name="tigranet")
             finally:
-                if sys.stdout is not None:
-                    sys.stdout.flush()  # an error that appears only now is an error of the command
+                flush_results()  # an error that appears only now is an error of the command
         except KeyboardInterrupt:
             print("tigranet: stopped", file=sys.stderr)
             sys.exit(130)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.plain_console import PlainConsole
-from tigranet.cli.streams import discard_output
+from tigranet.cli.streams import discard_output, flush_results
 from tigranet.terminal_text import escape_control_characters
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def printing_may_fail(console: Console, saved: str) -> Iterator[None]:
     """
     try:
         yield
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        flush_results()
     except Exception as error:
         if sys.stdout is not None:
             discard_output(sys.stdout)
@@ -108,14 +107,17 @@ def write_rows(
         as_json: Whether to print one JSON object per line.
 
     Raises:
-        ValueError: If more than one destination is given.
+        ValueError: If more than one destination is given, or if none is given and stdout is closed.
     """
     from tigranet.data import UnreadableFile
     from tigranet.evaluation.row_writer import open_row_writer
 
     if sum((csv is not None, parquet is not None, as_json)) > 1:
         raise ValueError("rows are written to one place: give only one of --csv, --parquet and --json")
-    escape = csv is None and parquet is None and not as_json and stdout_is_terminal()
+    to_stdout = csv is None and parquet is None
+    if to_stdout and sys.stdout is None:
+        raise ValueError("standard output is closed, so rows cannot be printed: give --csv or --parquet")
+    escape = to_stdout and not as_json and stdout_is_terminal()
     console = progress_console()
     unreadable: list[UnreadableFile] = []
     try:

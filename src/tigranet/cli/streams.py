@@ -92,6 +92,23 @@ def discard_output(stream: Any) -> None:
         stream.flush()
 
 
+def flush_results() -> None:
+    """Write what is buffered of the results.
+
+    Raises:
+        BrokenPipeError: If nobody reads standard output any more.
+        OSError: If standard output cannot be written for another reason, such as a full disk.
+    """
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(f"the results could not be written to standard output: {error.strerror or error}") from None
+
+
 def open_missing_descriptors() -> None:
     """Open the null device in place of standard input, output and error where they are closed.
 
