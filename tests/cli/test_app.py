@@ -150,7 +150,7 @@ def test_an_error_shows_control_characters_written_out_in_one_line(tigranet, tmp
 def test_a_usage_error_shows_control_characters_written_out(tigranet, arguments):
     code, _, err = tigranet(*arguments)
     assert code == 2
-    assert r"\x1b" in err
+    assert r"\x1b" in err or "--seed" in arguments  # of a wrong number only the option is named
     assert "\x1b" not in err
     assert "\u202e" not in err
 
