@@ -219,7 +219,7 @@ def _may_overwrite_card(card: Path) -> bool:
     """Whether the model card does not exist or was generated."""
     if not card.exists():
         return True
-    text = card.read_text()
+    text = card.read_text(encoding="utf-8", errors="replace")
     return GENERATED_CARD_MARK in text or OLD_GENERATED_CARD_MARK in text
 
 
