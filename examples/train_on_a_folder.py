@@ -19,6 +19,9 @@ def main(images: Path, model: Path, epochs: int | None = None) -> None:
     for file in trained.unreadable_files:
         print(f"skipped: {file.path}: {file.reason}")
     accuracy = trained.result.robustness
+    if accuracy is None:
+        print("no test images")
+        return
     print(f"upright: {accuracy.upright:.1f} %")
     for movement, value in accuracy.moved.items():
         print(f"{movement}: {value} %")

@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from images import fill
 from tigranet import TIGraNet
 from tigranet.workflows import measured_training
 from tigranet.workflows import train as workflow
@@ -165,3 +166,39 @@ def test_without_matplotlib_there_is_a_model_and_no_picture(tigranet, monkeypatc
     assert "pip install 'tigranet[figures]'" in err
     assert "picture" not in out
     assert not (tmp_path / "m" / "rotated.png").exists()
+
+
+def test_validation_accuracy_is_never_shown_as_test_accuracy(tigranet, tmp_path):
+    for part, count in (("train", 10), ("val", 4)):
+        fill(tmp_path / "photos" / part, {"a": count, "b": count}, seed=count)
+    code, out, err = tigranet("train", tmp_path / "photos", *SMALL, "-o", tmp_path / "m")
+    assert code == 0
+    row = next(line for line in out.splitlines() if "test images" in line and "│" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")] == ["test images", "no test images"]
+    for words in ("upright", "rotated ", "not interpolated", "±"):
+        assert words not in out
+    assert "picture of validation images" in out
+    assert "photos has no test images" in err
+    result = json.loads(tigranet("train", tmp_path / "photos", *SMALL, "-o", tmp_path / "m", "--json").out)
+    assert [result[name] for name in ("test", "moved", "nearest", "robustness", "drop")] == [None] * 5
+    assert isinstance(result["validation"], float)
+    for command in (
+        ("evaluate", tmp_path / "m", tmp_path / "photos", "--json"),
+        ("figures", tmp_path / "m", tmp_path / "photos", "-o", tmp_path / "f"),
+        ("angles", tmp_path / "photos", tmp_path / "m", "-o", tmp_path / "f"),
+    ):
+        code, out, err = tigranet(*command)
+        assert (code, out) == (1, "")
+        assert err.strip().startswith("tigranet: photos has no test images: ")
+        assert len(err.strip().splitlines()) == 1
+
+
+def test_classes_without_test_images_are_named(tigranet, tmp_path):
+    fill(tmp_path / "photos", {"a": 20, "[b]": 1, "c": 1})
+    code, out, err = tigranet("train", tmp_path / "photos", *SMALL, "--train-images", "4", "-o", tmp_path / "m")
+    assert code == 0
+    assert "no test images of 2 classes: '[b]', 'c'" in err
+    assert "18 test images; 2 of the 3 classes have none" in out
+    code, _, err = tigranet("evaluate", tmp_path / "m", tmp_path / "photos")
+    assert code == 0
+    assert "no test images of 2 classes: '[b]', 'c'" in err

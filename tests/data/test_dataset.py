@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import pytest
 import torch
 
 from tigranet.data import ROTATED, LabelledImages
@@ -19,3 +22,16 @@ def test_balanced_classes_have_equal_total_weight():
 
 def test_test_images_are_rotated_by_default(mnist_012):
     assert mnist_012.test_motion == ROTATED
+
+
+def test_classes_without_test_images_are_named(mnist_012):
+    assert mnist_012.untested_classes == ()
+    twos = mnist_012.test.take(torch.nonzero(mnist_012.test.labels == 2).flatten())
+    assert replace(mnist_012, test=twos).untested_classes == ("0", "1")
+    assert replace(mnist_012, test=mnist_012.test.take([])).untested_classes == ("0", "1", "2")
+
+
+def test_test_images_can_be_required(mnist_012):
+    assert mnist_012.require_test_images() is mnist_012.test
+    with pytest.raises(ValueError, match="mnist-012 has no test images"):
+        replace(mnist_012, test=mnist_012.test.take([])).require_test_images()

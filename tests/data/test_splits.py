@@ -1,6 +1,8 @@
+from itertools import combinations
+
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tigranet.data.splits import HELD_OUT, draw, draw_balanced, split
@@ -40,8 +42,27 @@ def test_every_group_is_in_one_part(groups, views, seed):
     assert sum(map(len, groups_of_parts)) == 2 * groups
 
 
-@given(st.lists(st.integers(1, 40), min_size=2, max_size=5), SEEDS, st.floats(0, 1))
-def test_a_draw_has_its_number_of_images_with_the_classes_in_proportion(counts, seed, fraction):
+def fair_shares(counts, count):
+    """Return real numbers proportional to ``counts``, except that those below 1 are raised to 1, of the sum ``count``.
+
+    The factor of the proportion is found by bisection.
+    """
+    low, high = 0.0, count / min(counts)
+    for _ in range(200):
+        factor = (low + high) / 2
+        low, high = (factor, high) if sum(max(1.0, factor * size) for size in counts) < count else (low, factor)
+    return [max(1.0, high * size) for size in counts]
+
+
+CLASS_COUNTS = st.lists(st.integers(1, 40) | st.integers(1, 3) | st.integers(100, 3000), min_size=2, max_size=12)
+
+
+@given(CLASS_COUNTS, SEEDS, st.floats(0, 1) | st.just(0.0))
+@example([100, 1, 1, 1], 0, 0.0)
+@example([1000, 3, 3, 3, 3], 0, 5 / 1006)
+@example([40, 1, 1, 1, 1], 0, 0.0)
+@example([1000, 100, *[1] * 20], 0, 0.04)
+def test_a_draw_has_every_class_and_the_classes_in_proportion(counts, seed, fraction):
     labels = labels_of(counts)
     if len(labels) == len(counts):
         return
@@ -49,35 +70,43 @@ def test_a_draw_has_its_number_of_images_with_the_classes_in_proportion(counts, 
     train, others = draw(labels, [str(label) for label in range(len(counts))], seed, count)
     assert len(train) == count
     assert torch.equal(torch.cat([train, others]).sort().values, torch.arange(len(labels)))
-    shares = [count * size / len(labels) for size in counts]
     sizes = class_sizes(labels, train, len(counts))
-    for size, share in zip(sizes, shares, strict=True):
-        assert abs(size - share) < 1
-    if sum(max(1, int(share)) for share in shares) <= count:  # there is room for one image of every rare class
-        assert min(sizes) >= 1
+    assert min(sizes) >= 1
+    for size, share in zip(sizes, fair_shares(counts, count), strict=True):
+        assert abs(size - share) < 1 + 1e-9  # as after rounding by largest remainders
+    shares = [count * size / len(labels) for size in counts]
+    if min(shares) >= 1:  # no class is so rare that it has to be preferred
+        assert all(abs(size - share) < 1 for size, share in zip(sizes, shares, strict=True))
+    for (small, small_size), (large, large_size) in combinations(sorted(zip(counts, sizes, strict=True)), 2):
+        assert small == large or small_size <= large_size
 
 
 @pytest.mark.parametrize(
-    ("counts", "count"),
+    ("counts", "count", "expected"),
     [
-        ([60, 30, 10], 50),
-        ([5, 5], 2),
-        ([40, 1], 20),
-        pytest.param(
-            [40, 1, 1, 1, 1],
-            5,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="draw() drops very rare classes: one image of each rare class makes the draw too large, and the "
-                "correction removes them again instead of images of the frequent class",
-            ),
-        ),
+        ([60, 30, 10], 50, [30, 15, 5]),
+        ([5, 5], 2, [1, 1]),
+        ([40, 1], 20, [19, 1]),
+        ([100, 1, 1, 1], 4, [1, 1, 1, 1]),
+        ([1000, 3, 3, 3, 3], 10, [6, 1, 1, 1, 1]),
+        ([1000, 100, *[1] * 20], 60, [36, 4, *[1] * 20]),  # the frequent classes keep their proportion of 10 : 1
+        ([7, 7, 7], 10, [4, 3, 3]),
     ],
 )
-def test_a_draw_has_an_image_of_every_class(counts, count):
+def test_the_classes_of_a_draw(counts, count, expected):
     labels = labels_of(counts)
     train, _ = draw(labels, [str(label) for label in range(len(counts))], 0, count)
-    assert min(class_sizes(labels, train, len(counts))) >= 1
+    assert class_sizes(labels, train, len(counts)) == expected
+
+
+def test_the_positions_of_a_draw_stay_the_same_for_a_seed():
+    train, _ = draw(labels_of([6, 6, 6]), "abc", 5, 7)
+    assert train.tolist() == [0, 2, 3, 8, 10, 16, 17]
+
+
+def test_a_draw_refuses_a_class_without_images():
+    with pytest.raises(ValueError, match=r"'b', got 0"):
+        draw(torch.tensor([0, 0, 2, 2]), "abc", 0, 3)
 
 
 def test_a_draw_depends_on_the_seed():
@@ -114,3 +143,8 @@ def test_a_larger_even_draw_contains_a_smaller_one():
 def test_the_error_names_a_class_that_is_too_small():
     with pytest.raises(ValueError, match=r"at least 3 .*'b', got 2"):
         split(torch.tensor([0, 0, 0, 1, 1]), ["a", "b"], 0)
+
+
+def test_a_draw_from_classes_of_one_image_each_is_refused():
+    with pytest.raises(ValueError, match="3 images of 3 classes"):
+        draw(torch.arange(3), "abc", 0, 3)

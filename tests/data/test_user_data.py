@@ -66,9 +66,10 @@ def test_unreadable_files_are_skipped_and_reported(tmp_path):
 
 
 def test_colour_is_optional_and_must_be_the_same_in_all_images(tmp_path):
+    rng = np.random.default_rng(0)
     for name in ("a", "b"):
         for number in range(4):
-            save(tmp_path / name / f"{number}.png", np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8))
+            save(tmp_path / name / f"{number}.png", rng.integers(0, 256, (8, 8, 3), np.uint8))
     assert load_user_data(tmp_path)[0].train.images.shape[1] == 1
     assert load_user_data(tmp_path, color=True)[0].train.images.shape[1] == 3
     save(tmp_path / "a" / "grey.png", np.zeros((8, 8), np.uint8))
@@ -173,6 +174,7 @@ def test_user_data_are_folders_tables_and_npz_files(tmp_path):
         ({"a": 5, "b": 5}, {"group": "x"}, r"'x'.*'a/000\.png'"),
         ({"a": 5, "b": 5}, {"group": "("}, r"'\(' is not a regular expression"),
         ({"a": 5, "b": 5}, {"group": "^."}, "at least 3 groups.*'a'.*got 1"),
+        ({"a": 1, "b": 1}, {"train_images": 2}, "2 images of 2 classes"),
     ],
 )
 def test_the_error_for_an_unusable_folder_names_the_cause(tmp_path, counts, arguments, values):
@@ -239,3 +241,100 @@ def test_a_data_set_has_the_name_of_its_folder_or_file(tmp_path, monkeypatch):
     assert load_user_data(save_table(tmp_path, {"a": ["train"] * 3, "b": ["train"] * 3}))[0].name == "table"
     monkeypatch.chdir(folder)
     assert load_user_data(Path())[0].name == "dotted.v1.2"
+
+
+PARTS_WITHOUT_TEST = [("train", "val"), ("train",)]
+
+
+def save_parts(folder, form, parts, count=6):
+    """Save ``count`` images per class for each part, as a folder, a table or an .npz file, and return the path."""
+    for number, part in enumerate(parts):
+        fill(folder / "photos" / part, {"a": count, "b": count}, seed=number)
+    paths = sorted((folder / "photos").rglob("*.png"))
+    if form == "folder":
+        return folder / "photos"
+    if form == "table":
+        rows = [f"{path.relative_to(folder).as_posix()},{path.parts[-2]},{path.parts[-3]}" for path in paths]
+        (folder / "table.csv").write_text("\n".join(["path,label,part", *rows]))
+        return folder / "table.csv"
+    arrays = {}
+    for part in parts:
+        members = [path for path in paths if path.parts[-3] == part]
+        arrays[f"x_{part}"] = np.stack([np.asarray(Image.open(path)) for path in members])
+        arrays[f"y_{part}"] = np.array([path.parts[-2] for path in members])
+    np.savez(folder / "arrays.npz", **arrays)
+    return folder / "arrays.npz"
+
+
+@pytest.mark.parametrize("form", ["folder", "table", "arrays"])
+@pytest.mark.parametrize("parts", PARTS_WITHOUT_TEST)
+def test_without_a_test_part_there_are_no_test_images(tmp_path, form, parts):
+    data, _ = load_user_data(save_parts(tmp_path, form, parts))
+    assert data.test.images.shape == (0, 1, 12, 12)
+    assert data.test.labels.shape == (0,)
+    assert data.test.labels.dtype == data.train.labels.dtype
+    assert data.test_files == (None if form == "arrays" else ())
+    assert data.untested_classes == ("a", "b")
+    assert len(data.train.labels) + len(data.validation.labels) == 12 * len(parts)
+    assert len(data.validation.labels) == (12 if "val" in parts else 2)
+
+
+@pytest.mark.parametrize("form", ["folder", "table", "arrays"])
+@pytest.mark.parametrize("parts", [("val", "test"), ("test",), ("val",)])
+def test_parts_without_train_are_refused(tmp_path, form, parts):
+    path = save_parts(tmp_path, form, parts)
+    with pytest.raises(ValueError, match="train") as error:
+        load_user_data(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_test_part_without_readable_images_is_no_test_part(tmp_path):
+    path = save_parts(tmp_path, "folder", ("train", "val", "test"), count=3)
+    for file in (path / "test").rglob("*.png"):
+        file.write_bytes(b"")
+    data, unreadable = load_user_data(path)
+    assert len(unreadable) == 6
+    assert len(data.test.labels) == 0
+
+
+def test_a_class_with_a_single_image_is_trained_on_and_named_as_untested(tmp_path):
+    fill(tmp_path, {"a": 20, "b": 1, "c": 2})
+    data, _ = load_user_data(tmp_path, train_images=4)
+    assert torch.bincount(data.train.labels).tolist() == [2, 1, 1]
+    assert data.untested_classes == ("b",)
+
+
+@pytest.mark.parametrize("names", [("caf\u00e9", "cafe\u0301"), ("cat", "cat "), ("cat", "cat")])
+def test_two_spellings_of_one_class_in_an_npz_file_are_refused(tmp_path, names):
+    path = tmp_path / "arrays.npz"
+    images = np.arange(9 * 64, dtype=np.uint16).reshape(9, 8, 8)
+    np.savez(path, images=images, labels=np.arange(9) % 3, class_names=["dog", *names])
+    with pytest.raises(ValueError, match="same name") as error:
+        load_user_data(path)
+    assert str(path) in str(error.value)
+    np.savez(path, images=images, labels=np.array(["dog", *names])[np.arange(9) % 3])
+    if len(set(names)) == 2:
+        with pytest.raises(ValueError, match="same name"):
+            load_user_data(path)
+
+
+def test_two_spellings_of_one_class_in_a_table_are_refused_before_images_are_read(tmp_path):
+    rows = ["path,label", *(f"missing{number}.png,{name}" for number, name in enumerate(["e\u0301", "\u00e9"] * 3))]
+    (tmp_path / "table.csv").write_text("\n".join(rows), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"table\.csv.*same name"):
+        load_user_data(tmp_path / "table.csv")
+
+
+def test_white_space_around_the_labels_and_parts_of_a_table_is_ignored(tmp_path):
+    fill(tmp_path, {"a": 6, "b": 6})
+    rows = [
+        f"{name}/00{number}.png,{label},{part}"
+        for name, labels in (("a", [" a", "a", "a\t"] * 2), ("b", ["b ", "b", "b"] * 2))
+        for number, (label, part) in enumerate(
+            zip(labels, ["train", "TRAIN ", "Val", " valid", "test", "test"], strict=True)
+        )
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["path,label,part", *rows]))
+    data, _ = load_user_data(tmp_path / "table.csv")
+    assert data.class_names == ("a", "b")
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [4, 4, 4]

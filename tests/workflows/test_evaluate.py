@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from rich.console import Console
 
 from tigranet import TIGraNet
 from tigranet.evaluation import measure_robustness
@@ -35,3 +36,17 @@ def test_an_unknown_device_is_refused_before_anything_is_loaded(tmp_path):
 def test_it_runs_on_the_device_that_was_named(small, tmp_path):
     TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path)
     assert evaluate(tmp_path, replace(small, name="x"), device="cpu").robustness.data == "x"
+
+
+def test_data_without_test_images_are_refused(small, tmp_path):
+    TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="small has no test images"):
+        evaluate(tmp_path, replace(small, test=small.test.take([])))
+
+
+def test_classes_without_test_images_are_named(small, tmp_path, capsys):
+    TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path)
+    zeros = small.test.take(torch.nonzero(small.test.labels == 0).flatten())
+    evaluation = evaluate(tmp_path, replace(small, test=zeros), console=Console())
+    assert evaluation.untested_classes == ("1", "2")
+    assert "no test images of 2 classes: '1', '2'" in capsys.readouterr().out

@@ -46,6 +46,14 @@ def test_the_test_is_that_of_the_data_set(small):
     assert both.moved.draws == 10
 
 
+def test_without_test_images_nothing_is_measured_on_them(small):
+    result = run(replace(small, test=small.test.take([])))[1]
+    assert result.train == result.validation is not None
+    for name in ("test", "moved", "nearest", "robustness", "drop"):
+        assert getattr(result, name) is None
+        assert json.loads(json.dumps(result.to_json()))[name] is None
+
+
 class Remembers(nn.Module):
     """A network that is fitted by its own method."""
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from tigranet import TIGraNet
 from tigranet.training import Recipe
 from tigranet.workflows.measured_training import train_and_measure
@@ -14,3 +16,23 @@ def test_a_card_has_every_accuracy_and_the_training(small):
     for movement, accuracy in result.robustness.moved.items():
         assert f"| {movement} | {accuracy} | {result.robustness.drop(movement):.2f} |" in text
     assert "`tigranet" not in model_card(result, 1500)
+
+
+def test_a_card_without_test_images_says_so_and_names_the_accuracies_it_has(small):
+    net, recipe = TIGraNet("SC[2,2]-S[2]", 3), Recipe(epochs=1)
+    for validation in (small.validation, small.validation.take([])):
+        data = replace(small, test=small.test.take([]), validation=validation)
+        result = train_and_measure(net, "SC[2,2]-S[2]", data, recipe)
+        text = model_card(result, 30, untested_classes=data.untested_classes)
+        assert "no test images" in text
+        assert "| test images |" not in text
+        assert f"| training images | {result.train:.2f} |" in text
+        assert ("| validation images |" in text) == (result.validation is not None)
+
+
+def test_a_card_names_the_classes_without_test_images(small):
+    result = train_and_measure(TIGraNet("SC[2,2]-S[2]", 3), "SC[2,2]-S[2]", small, Recipe(epochs=1))
+    assert "no test images" not in model_card(result, 30)
+    text = model_card(result, 30, untested_classes=("1", "2"))
+    assert "no test images" in text
+    assert "'1', '2'" in text

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -50,6 +51,19 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     card = (trained.folder / "README.md").read_text()
     assert "`a command`" in card
     assert f"| upright | {trained.result.test:.2f} |" in card
+
+
+def test_duplicates_are_counted_in_the_record_and_the_card(folder, tmp_path):
+    shutil.copy(folder / "a" / "000.png", folder / "b" / "a$[x].png")
+    trained = train(folder, tmp_path / "model", **SMALL)
+    counts = json.loads((trained.folder / "training.json").read_text())["duplicates"]
+    assert (counts["duplicate_images"], counts["conflicting_images"]) == (1, 2)
+    assert counts["conflicting_examples"] == ["a/000.png", "b/a$[x].png"]
+    excluded = [counts[f"excluded_{part}"] for part in ("train", "validation", "test")]
+    assert sum(excluded) == 2
+    assert sum(len(part.labels) for part in (trained.data.train, trained.data.validation, trained.data.test)) == 39
+    assert "different labels: 2 ('a/000.png', 'b/a$[x].png')" in (trained.folder / "README.md").read_text()
+    assert evaluate(trained.folder, folder).excluded_images == 0
 
 
 def test_the_paper_is_quoted_for_its_networks_only(small):
@@ -123,3 +137,38 @@ def test_a_file_in_place_of_the_output_folder_is_found_before_the_data_are_read(
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="file"):
         train(tmp_path / "no data", tmp_path / "file")
+
+
+def test_without_test_images_the_record_and_the_card_say_so_and_the_picture_has_validation_images(
+    tmp_path, monkeypatch
+):
+    for part, count in (("train", 10), ("val", 4)):
+        fill(tmp_path / "photos" / part, {"a": count, "b": count}, seed=count)
+    drawn = []
+    monkeypatch.setattr(module, "_draw_rotated_examples", lambda path, _, data, __: (drawn.append(data.test), path)[1])
+    trained = train(tmp_path / "photos", tmp_path / "model", **SMALL)
+    assert torch.equal(drawn[0].images, trained.data.validation.images)
+    assert len(trained.data.test.labels) == 0
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert [record[name] for name in ("test", "moved", "nearest", "robustness", "drop")] == [None] * 5
+    assert record["validation"] == trained.result.validation is not None
+    assert record["untested_classes"] == ["a", "b"]
+    assert "no test images" in (tmp_path / "model" / "README.md").read_text()
+    with pytest.raises(ValueError, match="photos has no test images"):
+        evaluate(tmp_path / "model", tmp_path / "photos")
+    fill(tmp_path / "photos" / "test", {"a": 3, "b": 3}, seed=9)
+    assert evaluate(tmp_path / "model", tmp_path / "photos").robustness.images == 6
+
+
+def test_without_test_and_validation_images_there_is_no_picture(small, tmp_path):
+    nothing = small.test.take([])
+    trained = train(replace(small, test=nothing, validation=nothing), tmp_path / "model", **SMALL)
+    assert trained.picture is None
+    assert (trained.result.test, trained.result.validation) == (None, None)
+
+
+def test_classes_without_test_images_are_in_the_record_and_on_the_card(tmp_path):
+    fill(tmp_path / "photos", {"a": 20, "b": 1, "c": 1})
+    trained = train(tmp_path / "photos", tmp_path / "model", train_images=5, **SMALL)
+    assert trained.record["untested_classes"] == ["b", "c"]
+    assert "'b', 'c'" in (tmp_path / "model" / "README.md").read_text()

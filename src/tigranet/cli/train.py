@@ -72,7 +72,9 @@ def train(
             "array of the .npz file, or a regular expression for the path below the folder."
         ),
     ] = None,
-    train_images: Annotated[int | None, _user_data("Number of images to train on; all others are test images.")] = None,
+    train_images: Annotated[
+        int | None, _user_data("Training images, 1 or more per class; the rest are tested.")
+    ] = None,
     epochs: Annotated[int | None, recipe_option("epochs")] = None,
     batch_size: Annotated[int | None, recipe_option("batch_size")] = None,
     learning_rate: Annotated[float | None, recipe_option("learning_rate")] = None,
@@ -164,18 +166,30 @@ def _print(trained: "TrainedModel") -> None:
     rows = [
         ["training images", f"{result.train:.1f}", paper.train if paper else ""],
         ["validation images", validation, paper.validation if paper else ""],
-        ["test images, upright", f"{result.test:.1f}", paper.test if paper else ""],
     ]
-    if motion.rotated or motion.max_shift:
-        rows.append([f"test images, {result.how}", str(result.moved), paper.moved if paper else ""])
-    if motion.rotated:
-        rows.append(["same, pixels not interpolated", str(result.nearest), "-"])
+    if result.test is None:
+        rows.append(["test images", "no test images", ""])
+    else:
+        rows.append(["test images, upright", f"{result.test:.1f}", paper.test if paper else ""])
+        if motion.rotated or motion.max_shift:
+            rows.append([f"test images, {result.how}", str(result.moved), paper.moved if paper else ""])
+        if motion.rotated:
+            rows.append(["same, pixels not interpolated", str(result.nearest), "-"])
     table = Table("accuracy, %", "measured", *([f"paper, {paper.table}"] if paper else []))
     for row in rows:
         table.add_row(*row[: len(table.columns)])
     print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
     Console().print(table)
-    images, draws = len(trained.data.test.labels), result.moved.draws
+    print(_describe_test(trained))
+    shown = "a picture" if result.test is not None else "a picture of validation images"
+    print(f"saved to {trained.folder}" + (f", with {shown}: {trained.picture}" if trained.picture else ""))
+
+
+def _describe_test(trained: "TrainedModel") -> str:
+    result, data = trained.result, trained.data
+    if result.moved is None:
+        return "no test images, so the accuracy on new images is not known"
+    images, draws, untested = len(data.test.labels), result.moved.draws, len(data.untested_classes)
     movements = f"; {result.how}: mean ± standard deviation of {draws} random movements" if draws > 1 else ""
-    print(f"{images} test image{'s' * (images != 1)}{movements}")
-    print(f"saved to {trained.folder}" + (f", with a picture: {trained.picture}" if trained.picture else ""))
+    classes = f"; {untested} of the {len(data.class_names)} classes have none" if untested else ""
+    return f"{images} test image{'s' * (images != 1)}{classes}{movements}"

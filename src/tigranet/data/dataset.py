@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tigranet.data.augment.rigid import ROTATED, Isometry
+from tigranet.data.duplicates import DuplicateCounts
 
 
 class LabelledImages(NamedTuple):
@@ -74,8 +75,34 @@ class DataSet:
     validation: LabelledImages
     """Validation images. There may be none."""
     test: LabelledImages
-    """Test images, before ``test_motion``."""
+    """Test images, before ``test_motion``. There may be none, and then no accuracy on new images can be measured."""
     test_motion: Isometry = ROTATED
     """Random movement that is applied to the test images."""
     test_files: tuple[str, ...] | None = None
     """Paths of the test images, if they were read from files."""
+    test_positions: Int[Tensor, " test"] | None = None
+    """Positions of the test images among all readable images of a user's folder or file, whatever their size."""
+    duplicates: DuplicateCounts | None = None
+    """Images that occur more than once; None if this was not examined, as for named data sets."""
+
+    @property
+    def untested_classes(self) -> tuple[str, ...]:
+        """Names of the classes that have no test images."""
+        tested_labels = set(self.test.labels.tolist())
+        return tuple(name for label, name in enumerate(self.class_names) if label not in tested_labels)
+
+    def require_test_images(self) -> LabelledImages:
+        """Return the test images, or refuse a data set that has none.
+
+        Returns:
+            The test images, at least one.
+
+        Raises:
+            ValueError: If there are no test images.
+        """
+        if not len(self.test.labels):
+            raise ValueError(
+                f"{self.name} has no test images: put some into the part test, or leave out the parts, so that the "
+                "test images are drawn at random"
+            )
+        return self.test

@@ -1,41 +1,25 @@
 """Index a folder of images with one sub-folder per class."""
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tigranet.data.class_names import check_class_names, names_that_differ_by_case
+from tigranet.data.find_images import find_folders, image_files
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 from tigranet.data.image_io import SUFFIXES
-from tigranet.model_folder import is_model_folder
 
-
-def image_files(folder: Path) -> Iterator[Path]:
-    """Find the image files in a folder and its sub-folders.
-
-    Hidden files and the images inside folders of saved models are skipped.
-
-    Args:
-        folder: Folder to search.
-
-    Yields:
-        Paths of the image files, sorted by name within each folder.
-    """
-    with os.scandir(folder) as entries:
-        visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
-    for entry in visible:
-        if entry.is_dir():
-            if not is_model_folder(Path(entry.path)):
-                yield from image_files(Path(entry.path))
-        elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-            yield Path(entry.path)
+if TYPE_CHECKING:
+    from tigranet.data.letterbox import UnreadableFile
 
 
 def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     """Index a folder with one sub-folder per class.
 
     The layout is ``folder/<class>/<image>``, or ``folder/train/<class>/<image>`` with ``val`` and ``test`` next to
-    ``train``. A sub-folder with a saved model is not a class.
+    ``train``. A sub-folder with a saved model is not a class, and neither is one that cannot be listed. If there is no
+    ``train``, a sub-folder with the name of a part is a class, provided that there is only one and that it has no
+    sub-folders of its own.
 
     Args:
         folder: Folder with the images.
@@ -43,44 +27,73 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             expression has parentheses, the group is the match of the first pair, otherwise it is the whole match.
 
     Returns:
-        The image files, sorted by part, class and name.
+        The image files, sorted by part, class and name, and what was skipped.
 
     Raises:
         FileNotFoundError: If the folder does not exist.
-        ValueError: If there are fewer than 2 classes, if a class has no training images, if ``group`` is not a
-            regular expression, or if it does not match the path of every image.
+        ValueError: If there are parts but none is ``train``, if two sub-folders are the same part, if there are fewer
+            than 2 classes, if two classes have the same name, if a class has no training images, if ``group`` is not
+            a regular expression, or if it does not match the path of every image.
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder '{folder}'")
-    part_folders = {PART_NAMES[path.name.lower()]: path for path in _folders(folder) if path.name.lower() in PART_NAMES}
-    if "train" not in part_folders:
-        part_folders = {"": folder}
-    names = sorted({path.name for part_folder in part_folders.values() for path in _folders(part_folder)})
+    class_folders = {
+        part: {path.name: path for path in _folders(part_folder)} for part, part_folder in _part_folders(folder).items()
+    }
+    names = sorted({name for folders in class_folders.values() for name in folders})
     if len(names) < 2:
         raise ValueError(
             f"expected at least 2 sub-folders in '{folder}', one per class, got {len(names)}: "
             "put the images of each class into a folder of its own"
         )
+    check_class_names(names, folder)
+    skipped: list[UnreadableFile] = []
+    for parent in (folder, *_folders(folder)):  # the sub-folders may be parts
+        find_folders(parent, skipped.append)
     entries = [
         (path, label, part)
-        for part, part_folder in part_folders.items()
+        for part, folders in class_folders.items()
         for label, name in enumerate(names)
-        if (part_folder / name).is_dir()
-        for path in image_files(part_folder / name)
+        if name in folders
+        for path in image_files(folders[name], skipped.append)
     ]
     training_labels = {label for _, label, part in entries if part in ("", "train")}
     for label, name in enumerate(names):
         if label not in training_labels:
-            raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)})")
+            spellings = [other for alike in names_that_differ_by_case(names) if name in alike for other in alike]
+            hint = f": give the folders {' and '.join(map(repr, spellings))} one name" if spellings else ""
+            raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)}){hint}")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups)
+    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
+
+
+def _part_folders(folder: Path) -> dict[str, Path]:
+    """Return the sub-folder of each part; the folder itself as the part '' if its sub-folders are the classes."""
+    part_folders: dict[str, Path] = {}
+    for path in sorted(_folders(folder)):
+        part = PART_NAMES.get(path.name.strip().lower())
+        if part is not None and part in part_folders:
+            raise ValueError(
+                f"'{folder}' has two folders for the part {part}, '{part_folders[part].name}' and '{path.name}': "
+                "put their images into one of them"
+            )
+        if part is not None:
+            part_folders[part] = path
+    if "train" in part_folders:
+        return part_folders
+    if len(part_folders) > 1 or any(_folders(path) for path in part_folders.values()):
+        names = " and ".join(f"'{path.name}'" for path in part_folders.values())
+        raise ValueError(
+            f"'{folder}' has {names} but no folder 'train': add the training images as 'train', or, if {names} "
+            f"should be {'classes' if len(part_folders) > 1 else 'a class'}, use other names"
+        )
+    return {"": folder}
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return the sub-folders that are neither hidden nor saved models."""
-    visible = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    return [path for path in visible if not is_model_folder(path)]
+    """Return the sub-folders that can be listed and are neither hidden nor saved models."""
+    return find_folders(folder)
 
 
 def _match_groups(paths: tuple[Path, ...], folder: Path, pattern: str) -> tuple[str, ...]:

@@ -62,7 +62,10 @@ def split(
 
 
 def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, count: int) -> tuple[Indices, Indices]:
-    """Draw ``count`` training images at random, with the classes in the proportions of the data.
+    """Draw ``count`` training images at random, at least one of each class, with the classes in proportion.
+
+    A class whose proportional share is less than one image contributes one. The other images are shared by the other
+    classes in the proportions of the data. A class with a single image has none left for testing.
 
     Args:
         labels: Label of each image.
@@ -74,9 +77,15 @@ def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, 
         Positions of the images that were drawn, and of all others, both in increasing order.
 
     Raises:
-        ValueError: If ``count`` is smaller than the number of classes, or leaves no image for testing.
+        ValueError: If a class has no image, or if ``count`` is smaller than the number of classes, or leaves no image
+            for testing.
     """
     num_classes = len(class_names)
+    if len(labels) <= num_classes:
+        raise ValueError(
+            f"expected more images than classes, got {len(labels)} images of {num_classes} classes: add images, so "
+            "that some are left for testing"
+        )
     if not num_classes <= count < len(labels):
         raise ValueError(
             f"expected {num_classes} to {len(labels) - 1} training images, for {len(labels)} images of {num_classes} "
@@ -85,11 +94,10 @@ def draw(labels: Int[Tensor, " images"], class_names: Sequence[str], seed: int, 
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(labels), generator=generator)
     members = [order[labels[order] == label] for label in range(num_classes)]
-    sizes = [max(1, count * len(member) // len(labels)) for member in members]
-    while (missing := count - sum(sizes)) != 0:  # correct the rounding where a class is furthest from its share
-        deficits = [count * len(member) / len(labels) - size for member, size in zip(members, sizes, strict=True)]
-        step = 1 if missing > 0 else -1
-        sizes[int(np.argmax(np.multiply(deficits, step)))] += step
+    for name, member in zip(class_names, members, strict=True):
+        if not len(member):
+            raise ValueError(f"expected at least 1 image of the class '{name}', got 0: add images, or remove the class")
+    sizes = _proportional_sizes([len(member) for member in members], count)
     train = torch.cat([member[:size] for member, size in zip(members, sizes, strict=True)])
     is_other = torch.ones(len(labels), dtype=torch.bool)
     is_other[train] = False
@@ -116,6 +124,29 @@ def draw_balanced(labels: Int[Tensor, " images"], seed: int, count: int) -> Indi
         is_member = labels[order] == label
         rank_in_class[is_member] = torch.arange(int(is_member.sum()))
     return order[rank_in_class.argsort(stable=True)[:count]].sort().values
+
+
+def _proportional_sizes(counts: Sequence[int], count: int) -> list[int]:
+    """Share ``count`` images among classes of ``counts`` images: in proportion, and at least one for each class.
+
+    scikit-learn's ``StratifiedShuffleSplit`` does not fit: it refuses classes of one image, and leaves classes whose
+    share rounds to zero without any image.
+    """
+    sizes = [1] * len(counts)
+    shared = list(range(len(counts)))  # classes that contribute more than one image
+    while True:
+        remaining, total = count - (len(counts) - len(shared)), sum(counts[label] for label in shared)
+        frequent = [label for label in shared if remaining * counts[label] >= total]
+        if len(frequent) == len(shared):
+            break
+        shared = frequent  # the image of each rare class leaves fewer for the others, so another may become rare
+    for label in shared:
+        sizes[label] = remaining * counts[label] // total
+    shortfalls = {label: remaining * counts[label] / total - sizes[label] for label in shared}
+    largest = sorted(shared, key=lambda label: -shortfalls[label])
+    for label in largest[: count - sum(sizes)]:  # round up where rounding down lost most
+        sizes[label] += 1
+    return sizes
 
 
 def _split_groups(

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.dataset import DataSet
-from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
+from tigranet.evaluation.predictions import NO_ANSWER
 from tigranet.model import TIGraNet
 
 QUARTER, NEAREST = "turned by 90 degrees", "rotated, pixels not interpolated"
@@ -28,6 +29,8 @@ class Robustness:
     """Accuracy on the images as they are."""
     moved: dict[str, Accuracy]
     """Accuracy by kind of movement."""
+    unanswered: int = 0
+    """Number of upright images for which the network gives NaN or infinity. They count as wrong."""
 
     def drop(self, how: str) -> float:
         """Return the loss of accuracy from upright to moved images.
@@ -86,7 +89,7 @@ def measure_robustness(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) ->
         The accuracies.
 
     Raises:
-        ValueError: If the network does not fit the data set.
+        ValueError: If the network does not fit the data set, or if there are no test images.
     """
     check_compatible(net, data)
     return robustness(net, data, seed)
@@ -106,17 +109,23 @@ def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
 
     Returns:
         The accuracies.
+
+    Raises:
+        ValueError: If there are no test images.
     """
+    test = data.require_test_images()
     rotation = Isometry(rotated=True, padding=data.test_motion.padding)
-    max_shift = data.test_motion.max_shift or max(1, min(data.test.images.shape[2:]) // 8)
+    max_shift = data.test_motion.max_shift or max(1, min(test.images.shape[2:]) // 8)
     shift = replace(data.test_motion, rotated=False, max_shift=max_shift)
     moved = {
-        QUARTER: Accuracy(accuracy(module, data.test, _quarter_turn), 0.0, 1),
-        str(rotation): moved_accuracy(module, data.test, rotation, seed),
-        NEAREST: moved_accuracy(module, data.test, rotation, seed, "nearest"),
-        str(shift): moved_accuracy(module, data.test, shift, seed),
+        QUARTER: Accuracy(accuracy(module, test, _quarter_turn), 0.0, 1),
+        str(rotation): moved_accuracy(module, test, rotation, seed),
+        NEAREST: moved_accuracy(module, test, rotation, seed, "nearest"),
+        str(shift): moved_accuracy(module, test, shift, seed),
     }
-    return Robustness(data.name, len(data.test.labels), accuracy(module, data.test), moved)
+    classes = predict(module, test.images)
+    upright = 100 * float((classes == test.labels).double().mean())
+    return Robustness(data.name, len(test.labels), upright, moved, int((classes == NO_ANSWER).sum()))
 
 
 def _quarter_turn(images: Tensor) -> Tensor:

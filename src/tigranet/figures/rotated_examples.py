@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tigranet.data.augment.rigid import Padding, rotate
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
+from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import ignore_missing_glyphs
 from tigranet.figures.maps import ERROR_COLOUR
 
@@ -50,6 +51,7 @@ def draw_rotated(
     count, size = len(data.labels), data.images.shape[-1]
     repeated = data.images.repeat_interleave(len(angles), dim=0)
     rotated = rotate(repeated, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
+    class_names = names_of_answers(class_names)
     predictions = predict(module, rotated).reshape(count, len(angles)).tolist()
     step = size + CAPTION_PIXELS
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")

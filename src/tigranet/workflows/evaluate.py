@@ -9,6 +9,7 @@ from rich.console import Console
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import Robustness, measure_robustness
+from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.model_and_data import load_model_and_data
 
 
@@ -24,6 +25,8 @@ class Evaluation:
     """Test images that were left out because the network was trained on them."""
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
+    untested_classes: tuple[str, ...] = ()
+    """Names of the classes that have no test images, about which the accuracies say nothing."""
 
 
 def evaluate(
@@ -49,9 +52,18 @@ def evaluate(
 
     Returns:
         The accuracies.
+
+    Raises:
+        ValueError: If the network was trained on other data, or if there are no test images.
     """
     selected = select_device(device)
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
+    loaded.data.require_test_images()
+    if console:
+        for notice in data_notices(loaded.data):
+            console.print(notice, markup=False, soft_wrap=True)
     with console.status("measuring") if console else nullcontext():
         robustness = measure_robustness(loaded.network.to(selected), loaded.data, loaded.seed)
-    return Evaluation(robustness, loaded.seed, loaded.excluded_images, loaded.unreadable_files)
+    return Evaluation(
+        robustness, loaded.seed, loaded.excluded_images, loaded.unreadable_files, loaded.data.untested_classes
+    )

@@ -57,7 +57,7 @@ def figures(
     Raises:
         ImportError: If matplotlib is missing.
         OSError: If ``output`` cannot be written.
-        ValueError: If the network was trained on other data.
+        ValueError: If the network was trained on other data, or if there are no test images.
     """
     require_matplotlib()
     from tigranet.figures.gallery import save_gallery
@@ -68,6 +68,7 @@ def figures(
     select_accelerator(device)  # refuses, before any work, a device that cannot train
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     check_compatible(loaded.network, loaded.data)
+    loaded.data.require_test_images()
     others = None
     if baselines:
         others = train_paper_baselines(loaded.network, loaded.data, loaded.seed, epochs, console, device=device)

@@ -35,7 +35,10 @@ class FitsItself(Protocol):
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Accuracies of a trained network in per cent, and the training that led to them."""
+    """Accuracies of a trained network in per cent, and the training that led to them.
+
+    All that is measured on test images is None if there are none.
+    """
 
     data: str
     """Name of the data set."""
@@ -53,29 +56,33 @@ class TrainingResult:
     """Accuracy on the training images."""
     validation: float | None
     """Accuracy on the validation images, if there are any."""
-    test: float
+    test: float | None
     """Accuracy on the test images as they are."""
     how: str
     """The movement of the test images of ``moved`` and ``nearest``."""
-    moved: Accuracy
+    moved: Accuracy | None
     """Accuracy on moved test images, rotated with bilinear interpolation."""
-    nearest: Accuracy
+    nearest: Accuracy | None
     """Accuracy on moved test images, rotated without interpolation."""
-    robustness: Robustness
+    robustness: Robustness | None
     """Accuracy on rotated and on shifted test images, whatever the test of the data set is."""
 
     @property
-    def drop(self) -> float:
-        """Percentage points that are lost when the test images are moved."""
-        return self.test - self.moved.mean
+    def drop(self) -> float | None:
+        """Percentage points that are lost when the test images are moved; None without test images."""
+        return None if self.test is None or self.moved is None else self.test - self.moved.mean
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, with the versions of the software and the machine."""
+        """Return plain values, with the versions of the software and the machine.
+
+        Returns:
+            The fields by name, and the drop. What is not measured is None, which is null in JSON.
+        """
         accuracies = {
-            "moved": self.moved._asdict(),
-            "nearest": self.nearest._asdict(),
+            "moved": self.moved and self.moved._asdict(),
+            "nearest": self.nearest and self.nearest._asdict(),
             "drop": self.drop,
-            "robustness": self.robustness.to_json()["moved"],
+            "robustness": self.robustness and self.robustness.to_json()["moved"],
         }
         return asdict(self) | accuracies | {"versions": versions(), "machine": machine()}
 
@@ -152,16 +159,8 @@ def measure(
         The accuracies.
     """
     with console.status("measuring") if console else nullcontext():
-        measured = robustness(module, data, recipe.seed)
-        movement = str(data.test_motion)
-        by_movement = measured.moved | {str(Isometry()): Accuracy(measured.upright, 0.0, 1)}
-        moved = by_movement.get(movement) or moved_accuracy(module, data.test, data.test_motion, recipe.seed)
-        if not data.test_motion.rotated:
-            nearest = moved  # images are shifted by whole pixels, so nothing is interpolated
-        elif data.test_motion.max_shift:
-            nearest = moved_accuracy(module, data.test, data.test_motion, recipe.seed, "nearest")
-        else:
-            nearest = measured.moved[NEAREST]
+        measured = robustness(module, data, recipe.seed) if len(data.test.labels) else None
+        moved, nearest = (None, None) if measured is None else _moved_test(module, data, measured, recipe.seed)
         return TrainingResult(
             data=data.name,
             architecture=architecture,
@@ -171,12 +170,24 @@ def measure(
             seconds=round(seconds, 1),
             train=accuracy(module, data.train),
             validation=accuracy(module, data.validation) if len(data.validation.labels) else None,
-            test=measured.upright,
-            how=movement,
+            test=None if measured is None else measured.upright,
+            how=str(data.test_motion),
             moved=moved,
             nearest=nearest,
             robustness=measured,
         )
+
+
+def _moved_test(module: nn.Module, data: DataSet, measured: Robustness, seed: int) -> tuple[Accuracy, Accuracy]:
+    """Return the accuracies for the movement of the data set, with and without interpolation."""
+    motion = data.test_motion
+    by_movement = measured.moved | {str(Isometry()): Accuracy(measured.upright, 0.0, 1)}
+    moved = by_movement.get(str(motion)) or moved_accuracy(module, data.test, motion, seed)
+    if not motion.rotated:
+        return moved, moved  # images are shifted by whole pixels, so nothing is interpolated
+    if motion.max_shift:
+        return moved, moved_accuracy(module, data.test, motion, seed, "nearest")
+    return moved, measured.moved[NEAREST]
 
 
 def train_and_measure(

@@ -1,25 +1,31 @@
 """The part of a model card that describes the training and the measured accuracies."""
 
+from collections.abc import Sequence
+
+from tigranet.data.class_names import list_names
+from tigranet.data.duplicates import DuplicateCounts
 from tigranet.workflows.measured_training import TrainingResult
 
 
-def model_card(result: TrainingResult, train_images: int, command: str = "") -> str:
+def model_card(
+    result: TrainingResult,
+    train_images: int,
+    command: str = "",
+    untested_classes: Sequence[str] = (),
+    duplicates: DuplicateCounts | None = None,
+) -> str:
     """Return the description of a trained network, in Markdown.
 
     Args:
         result: What was trained and measured.
         train_images: The number of training images.
         command: The command that trained the network, if one did.
+        untested_classes: Names of the classes without test images.
+        duplicates: Images of the data that occur more than once, if this was examined.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
     """
-    rows = [("upright", f"{result.test:.2f}", "")]
-    rows += [
-        (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
-        for movement, accuracy in result.robustness.moved.items()
-    ]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     origin = f" Trained by `{command}`." if command else ""
     return f"""\
 ## What it is
@@ -31,10 +37,49 @@ Recipe: {result.recipe}.{origin}
 
 ## What it does
 
+{_accuracies(result, untested_classes)}{_copies(duplicates)}"""
+
+
+def _accuracies(result: TrainingResult, untested_classes: Sequence[str]) -> str:
+    if result.robustness is None:
+        return _without_test_images(result)
+    rows = [("upright", f"{result.robustness.upright:.2f}", "")]
+    rows += [
+        (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
+        for movement, accuracy in result.robustness.moved.items()
+    ]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    untested = (
+        f"\nThere are no test images of some classes, so nothing is known about them: {list_names(untested_classes)}.\n"
+        if untested_classes
+        else ""
+    )
+    return f"""\
 Accuracy in per cent on {result.robustness.images:,} test images that it was not trained on, and the drop in percentage
 points when they are moved:
 
 | test images | accuracy | drop |
 | --- | --- | --- |
+{table}
+{untested}"""
+
+
+def _copies(duplicates: DuplicateCounts | None) -> str:
+    sentences = duplicates.describe() if duplicates else []
+    notes = "\n".join(f"- {sentence}" for sentence in sentences)
+    return f"\nImages that occur more than once:\n\n{notes}\n" if sentences else ""
+
+
+def _without_test_images(result: TrainingResult) -> str:
+    rows = [("training images", f"{result.train:.2f}")]
+    if result.validation is not None:
+        rows.append(("validation images", f"{result.validation:.2f}"))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"""\
+There were no test images, so its accuracy on new images is not known. Accuracy in per cent on upright images that were
+used during the training:
+
+| images | accuracy |
+| --- | --- |
 {table}
 """

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tigranet.data import DataSet
-from tigranet.data.folder_index import image_files
+from tigranet.data.find_images import image_files
 from tigranet.model_folder import is_model_folder
 from tigranet.workflows.load_data import is_named_data_set
 

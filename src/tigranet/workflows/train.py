@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
@@ -25,7 +26,8 @@ from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
 PICTURE_FILE = "rotated.png"
-"""Name of the picture in the output folder: rotated test images with the answers of the network."""
+"""Name of the picture in the output folder: rotated test images with the answers of the network. Without test images it
+shows validation images."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class TrainedModel:
     folder: Path | None = None
     """The output folder, if the model was saved."""
     picture: Path | None = None
-    """The picture in the output folder, if it was drawn."""
+    """The picture in the output folder, if it was drawn: of test images, or of validation images if there are none."""
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
     paper: PaperResult | None = None
@@ -121,6 +123,8 @@ def train(
     if console:
         console.print(f"{data_set.name}: {images} upright training images, never rotated")
         console.print(f"recipe: {training_recipe}")
+        for notice in data_notices(data_set):
+            console.print(notice, markup=False, soft_wrap=True)
     network = _new_network(layers, data_set, boundary, seed)
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     if folder is not None:
@@ -134,6 +138,8 @@ def train(
         "group": group,
         "train_images": train_images,
         "command": command,
+        "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
+        "untested_classes": list(data_set.untested_classes),
     }
     saves = folder is not None and is_first_process()
     hashes = content_hashes(data, data_set) if saves else {}
@@ -146,9 +152,11 @@ def train(
         record = result.to_json() | origin
         picture = None
         if folder is not None and saves:
-            network.save_pretrained(folder, model_card_kwargs={"about": model_card(result, images, command)})
+            about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
+            network.save_pretrained(folder, model_card_kwargs={"about": about})
             write_training_file(folder, record | hashes)
-            picture = _draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
+            if (shown := _with_images_to_draw(data_set)) is not None:
+                picture = _draw_rotated_examples(folder / PICTURE_FILE, network, shown, console)
     return TrainedModel(
         network=network,
         data=data_set,
@@ -196,6 +204,13 @@ def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
         if folder is not None:
             error.add_note(f"the network is trained and saved in '{folder}'; only measuring or drawing it failed")
         raise
+
+
+def _with_images_to_draw(data: DataSet) -> DataSet | None:
+    """Return a data set whose test images can be drawn: without test images, the validation images take their place."""
+    if len(data.test.labels):
+        return data
+    return replace(data, test=data.validation) if len(data.validation.labels) else None
 
 
 def _draw_rotated_examples(path: Path, network: TIGraNet, data: DataSet, console: Console | None) -> Path | None:
