@@ -106,13 +106,13 @@ def _rows(table: Path, file: TextIO, delimiter: str) -> Iterator[tuple[int, list
 
 
 def _value(table: Path, line: int, header: list[str], row: list[str], column: int) -> str:
-    """Return the value of a row in a column, without spaces around it."""
+    """Return the value of a row in a column, without spaces around it and as it was before it was quoted for CSV."""
     value = row[column].strip() if column < len(row) else ""
     if not value:
         raise ValueError(f"line {line} of '{table}' has no value in the column '{header[column]}'")
     if "\0" in value:
         raise ValueError(f"line {line} of '{table}' has a NUL character in the column '{header[column]}': remove it")
-    return value
+    return unquote_formula(value)
 
 
 def _find_column(table: Path, columns: list[str], names: tuple[str, ...]) -> int:
