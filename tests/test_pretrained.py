@@ -112,16 +112,23 @@ def test_a_folder_may_be_a_symbolic_link_and_end_with_a_slash(trained, tmp_path)
 
 
 def test_a_model_is_loaded_from_the_hub(model_folder, trained, monkeypatch):
-    for module in ("huggingface_hub.hub_mixin", "tigranet.pretrained"):
-        monkeypatch.setattr(f"{module}.hf_hub_download", lambda repo_id, filename, **_: str(model_folder / filename))
-    assert torch.equal(TIGraNet.from_pretrained("somebody/digits")(IMAGES), trained(IMAGES))
+    options = []
+
+    def download(repo_id, filename, **given):
+        options.append(given)
+        return str(model_folder / filename)
+
+    monkeypatch.setattr("tigranet.pretrained.hf_hub_download", download)
+    net = TIGraNet.from_pretrained("somebody/digits", revision="v2", token=False, map_location="cpu")
+    assert torch.equal(net(IMAGES), trained(IMAGES))
+    assert options == [{"revision": "v2", "token": False}] * 2
 
 
 def test_an_unavailable_hub_gives_an_error_of_one_line(monkeypatch):
     def offline(*_, **__):
         raise LocalEntryNotFoundError("cannot reach the Hub\nand much more")
 
-    monkeypatch.setattr("huggingface_hub.hub_mixin.hf_hub_download", offline)
+    monkeypatch.setattr("tigranet.pretrained.hf_hub_download", offline)
     with pytest.raises(FileNotFoundError, match=r"'somebody/digits'.*Hub: cannot reach the Hub$"):
         TIGraNet.from_pretrained("somebody/digits")
 

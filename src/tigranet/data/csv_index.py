@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+from tigranet.csv_text import unquote_formula
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 
 PATH_COLUMNS = ("path", "file", "filename", "image")
@@ -38,6 +39,7 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
                 raise ValueError(f"line {line} of '{table}' has no value in the column '{column}'")
         if part is not None and row[part].strip().lower() not in PART_NAMES:
             raise ValueError(f"line {line} of '{table}': expected the part train, val or test, got '{row[part]}'")
+        row[path], row[label] = (unquote_formula(row[column].strip()) for column in (path, label))
     names = sorted({row[label].strip() for row in rows})
     if len(names) < 2:
         raise ValueError(f"expected at least 2 classes in '{table}', got only '{names[0]}'")
