@@ -23,7 +23,7 @@ from torture.conditions import CONDITIONS, run_condition
 from torture.kills import plan_rounds, run_round
 from torture.page import render
 from torture.pairs import PAIRS, run_pair
-from torture.results import Observation
+from torture.results import MAX_SECONDS, Observation, add_time_problems
 from torture.table import problem_list
 from torture.workspace import Workspace
 
@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
     parser.add_argument("--only", choices=CHOICES, action="append", help="part to run; all by default")
     parser.add_argument("--workers", type=int, default=2, help="number of rounds at the same time")
+    parser.add_argument("--max-seconds", type=float, default=MAX_SECONDS, help="longest duration of one process")
     parser.add_argument("--output", type=Path, help="Markdown file to write")
     arguments = parser.parse_args()
     start = perf_counter()
@@ -48,6 +49,7 @@ def main() -> None:
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    add_time_problems([*kills, *conditions], arguments.max_seconds)
     command = f"python -m torture --kills {arguments.kills} --seed {arguments.seed}"
     text = render(kills, conditions, command, perf_counter() - start)
     print(text)

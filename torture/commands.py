@@ -58,15 +58,15 @@ PREDICT_CSV = Command(
     "predict --csv",
     ("predict", "{model}", "{photos}", "--csv", "answers.csv"),
     final_files=("answers.csv",),
-    events=(".answers.csv*", "answers.csv"),
-    phases=(("writing", ".answers.csv*"), ("written", "answers.csv")),
+    events=(".*", "answers.csv"),
+    phases=(("writing", ".*"), ("written", "answers.csv")),
 )
 PREDICT_PARQUET = Command(
     "predict --parquet",
     ("predict", "{model}", "{photos}", "--parquet", "answers.parquet"),
     final_files=("answers.parquet",),
-    events=(".answers.parquet*", "answers.parquet"),
-    phases=(("writing", ".answers.parquet*"), ("written", "answers.parquet")),
+    events=(".*", "answers.parquet"),
+    phases=(("writing", ".*"), ("written", "answers.parquet")),
 )
 REPORT = Command(
     "report",

@@ -61,7 +61,8 @@ def temporary_files(folder: Path) -> list[Path]:
     return [
         path
         for path in sorted(folder.rglob(".*"))
-        if not any(part.startswith(".") for part in path.relative_to(folder).parent.parts)
+        if path.suffix != ".lock"  # the empty files of locks stay
+        and not any(part.startswith(".") for part in path.relative_to(folder).parent.parts)
     ]
 
 

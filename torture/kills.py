@@ -108,7 +108,7 @@ def _interrupt(
         observation.problems += _state_problems(workspace, command, folder, older)
         if outcome.code not in EXIT_CODES[number]:
             observation.problems.append(f"exit code {outcome.code} after {number.name}: {outcome.stderr[-300:]}")
-        leftovers = temporary_files(folder) + list(workspace.temporary_folder(folder).iterdir())
+        leftovers = temporary_files(folder) + workspace.system_temporary_files(folder)
         if number is not signal.SIGKILL and leftovers:
             observation.problems.append(f"temporary files stay after {number.name}: {_names(leftovers)}")
         make_older(leftovers)

@@ -1,11 +1,12 @@
 """What was observed in the rounds, and when it counts as a failure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torture.process import Outcome
 
 MAX_SECONDS = 20.0
-"""Longest duration of one process."""
+"""Longest duration of one process on a machine that does nothing else."""
 MAX_PEAK_BYTES = 1_500_000_000
 """Largest resident memory of one process."""
 
@@ -44,7 +45,7 @@ class Observation:
 
 
 def process_problems(outcome: Outcome) -> list[str]:
-    """Return what no process may do, whatever its condition: tracebacks, orphans, too much time or memory.
+    """Return what no process may do, whatever its condition: tracebacks, orphans, too much memory.
 
     Args:
         outcome: The process.
@@ -57,8 +58,6 @@ def process_problems(outcome: Outcome) -> list[str]:
         problems.append(f"traceback: {outcome.stderr[-600:]}")
     if outcome.has_orphans:
         problems.append("processes are left behind")
-    if outcome.seconds > MAX_SECONDS:
-        problems.append(f"took {outcome.seconds:.1f} s, more than {MAX_SECONDS:.0f} s")
     if outcome.peak_bytes > MAX_PEAK_BYTES:
         problems.append(f"took {outcome.peak_bytes / 1e6:.0f} MB, more than {MAX_PEAK_BYTES / 1e6:.0f} MB")
     return problems
@@ -77,3 +76,15 @@ def failure_problems(outcome: Outcome) -> list[str]:
     if outcome.code != 1 or len(reasons) != 1:
         return [f"expected exit code 1 with one reason, got {outcome.code} with {outcome.stderr[-600:]!r}"]
     return []
+
+
+def add_time_problems(observations: Iterable[Observation], max_seconds: float) -> None:
+    """Add a problem to each observation with a process that took too long.
+
+    Args:
+        observations: The observations.
+        max_seconds: Longest duration of one process.
+    """
+    for each in observations:
+        if each.seconds > max_seconds:
+            each.problems.append(f"took {each.seconds:.1f} s, more than {max_seconds:.0f} s")

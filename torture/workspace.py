@@ -100,6 +100,17 @@ class Workspace:
         """
         return self.folder / "tmp" / folder.name
 
+    def system_temporary_files(self, folder: Path) -> list[Path]:
+        """Return what processes have left in the temporary folder, except the cache that PyTorch keeps there.
+
+        Args:
+            folder: The working folder.
+
+        Returns:
+            The paths.
+        """
+        return [path for path in self.temporary_folder(folder).iterdir() if not path.name.startswith("torchinductor_")]
+
     def add_older_results(self, command: Command, folder: Path) -> dict[str, str]:
         """Put complete results of an earlier run into a working folder.
 

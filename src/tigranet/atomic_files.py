@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from tigranet.abandoned_files import STAGING_PREFIX, delete_abandoned_files
+
 _O_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends otherwise.
 MAX_LINKS = 40
 """Largest number of symbolic links that are followed, as in Linux."""
@@ -91,7 +93,8 @@ def atomic_binary_write(path: Path) -> Iterator[BinaryIO]:
         return
     # A file in a folder that the user may not write to is overwritten at the end.
     folder = target.parent if os.access(target.parent, os.W_OK) else Path(tempfile.gettempdir())
-    staged = folder / f".saving-{secrets.token_hex(8)}"
+    delete_abandoned_files(folder)
+    staged = folder / f"{STAGING_PREFIX}{secrets.token_hex(8)}"
     try:
         # Nobody may read the new content who may not read the old one, and no link is followed.
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666

@@ -17,6 +17,7 @@ from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.exclusive_output import exclusive_output
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
@@ -50,6 +51,7 @@ class TrainedModel:
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
+@exclusive_output
 def train(
     data: str | Path | DataSet,
     output: str | Path | None = None,
@@ -96,7 +98,7 @@ def train(
         The network, the accuracies, and the files that were written.
 
     Raises:
-        OSError: If ``output`` cannot be written.
+        OSError: If ``output`` cannot be written, or if another process is training a model there.
     """
     folder = None if output is None else Path(output)
     if folder is not None:
