@@ -7,6 +7,7 @@ Exit code 1 if anything went wrong.
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=float, default=MAX_SECONDS, help="longest duration of one process")
     parser.add_argument("--output", type=Path, help="Markdown file to write")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     try:
@@ -104,10 +106,13 @@ def _run(tasks: list[Task], workers: int, progress: Progress, description: str) 
     bar = progress.add_task(description, total=len(tasks))
     with ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(task) for task in tasks]
-        for future in as_completed(futures):
-            progress.advance(bar)
-            if problems := problem_list(future.result()):
-                progress.console.print(problems, markup=False, soft_wrap=True, end="")
+        try:
+            for future in as_completed(futures):
+                progress.advance(bar)
+                if problems := problem_list(future.result()):
+                    progress.console.print(problems, markup=False, soft_wrap=True, end="")
+        finally:
+            pool.shutdown(cancel_futures=True)  # after Ctrl-C, rounds that run now end and unmount their disks
     return [observation for future in futures for observation in future.result()]
 
 

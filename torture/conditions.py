@@ -57,7 +57,7 @@ HOME = (("HOME", "{folder}/home"), ("XDG_CACHE_HOME", ""), ("TIGRANET_CACHE", ""
 CONDITIONS = (
     *(
         Condition("full disk", f"train, {free} KiB free for the model", TRAIN, "fails", _full("model", free))
-        for free in (0, 16, 40, 80)
+        for free in (0, 16, 40)
     ),
     Condition("full disk", "evaluate, cache, 0 KiB free", CACHE, "either", _full("cache", 0)),
     Condition("full disk", "train, temporary folder", TRAIN, "either", _full_temporary_folder),

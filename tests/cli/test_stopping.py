@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM stop a command at any moment: no traceback, its clean-up is done, and the exit code tells which."""
+"""Ctrl-C and SIGTERM stop a command at any moment, after its clean-up, without a traceback, by their own exit codes."""
 
 import os
 import signal

@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from tigranet import TIGraNet
+from tigranet.atomic_files import atomic_write
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation.report import QuarterTurn, report_on
@@ -140,3 +142,34 @@ def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_pat
         save_report(page.parent, report, test)
     assert page.read_bytes() == before
     assert sorted(path.name for path in page.parent.iterdir()) == ["report.html", "report.json"]
+
+
+@pytest.mark.parametrize("full", ["report.html", "report.json"])
+def test_a_full_disk_leaves_both_older_files(measured, tmp_path, monkeypatch, full):
+    """The new page and the old numbers would contradict each other."""
+    report, test = measured
+    for name in ("report.html", "report.json"):
+        (tmp_path / name).write_text("older")
+
+    class FullDisk:
+        """A file whose content does not fit on the disk, which is noticed when its buffer is written."""
+
+        def write(self, text):
+            if len(text) > 10_000:
+                self.flush()
+
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    @contextmanager
+    def write_to_full_disk(path):
+        with atomic_write(path) as file:
+            yield FullDisk() if path.name == full else file
+
+    monkeypatch.setattr("tigranet.figures.report.atomic_write", write_to_full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_report(tmp_path, report, test)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "report.html": "older",
+        "report.json": "older",
+    }
