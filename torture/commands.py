@@ -54,6 +54,11 @@ TRAIN = Command(
     ),
 )
 OLDER_TRAIN = Command("train with another seed", ("train", "{data}", "-o", "model", "--seed", "1", *NETWORK))
+LARGE_TRAIN = Command(
+    "train on large images",
+    ("train", "{data}", "-o", "model", "--size", "1024", *NETWORK[:2], "--batch-size", "32", "--epochs", "1"),
+    final_files=TRAIN.final_files,
+)
 PREDICT_CSV = Command(
     "predict --csv",
     ("predict", "{model}", "{photos}", "--csv", "answers.csv"),

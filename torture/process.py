@@ -16,7 +16,7 @@ from typing import IO
 
 PROGRAM = "import os, sys; from tigranet.cli import main; os.write({ready}, b'.'); os.close({ready}); main()"
 """Run the command. The byte says that Python itself has started, which nothing in tigranet can influence."""
-SECONDS_BEFORE_GIVING_UP = 120
+SECONDS_BEFORE_GIVING_UP = 300
 """A process that runs longer hangs, and is killed."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from torture.commands import OLDER_TRAIN, TRAIN, Command
+from torture.commands import OLDER_TRAIN, Command
 from torture.comparison import fingerprints
 from torture.images import write_images
 from torture.process import Outcome, Process
@@ -121,7 +121,7 @@ class Workspace:
         Returns:
             The digests of the files.
         """
-        if command is TRAIN:
+        if command.arguments[0] == "train":
             shutil.copytree(self.folder / "model", folder / "model", ignore=shutil.ignore_patterns("checkpoints"))
         for name in command.final_files:
             path = folder / name
