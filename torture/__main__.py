@@ -6,6 +6,7 @@ Exit code 1 if anything went wrong.
 """
 
 import argparse
+import re
 import shutil
 import signal
 import sys
@@ -53,7 +54,8 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     add_time_problems([*kills, *conditions], arguments.max_seconds)
     command = f"python -m torture --kills {arguments.kills} --seed {arguments.seed}"
-    text = render(kills, conditions, command, perf_counter() - start)
+    text = render(kills, conditions, command, perf_counter() - start, arguments.max_seconds)
+    text = re.sub(rf"{re.escape(str(folder))}/[^/\s]+/", "", text)  # the same text on every machine
     print(text)
     if arguments.output:
         arguments.output.write_text(text)

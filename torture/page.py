@@ -16,17 +16,23 @@ The command then runs to its end, a training with `--resume`, and everything tha
 uninterrupted run, bit by bit except for times and dates. Exit codes are negative where the signal came before or after
 the work of tigranet.
 """
-CONDITIONS = f"""\
+CONDITIONS = """\
 ## Hard conditions
 
 Each command must succeed, or fail with exit code 1 and one line that gives the reason. It must not lose results of an
 earlier run. It then runs again without the condition, and must give the results of an undisturbed run. Of two commands
-at once, at least one must succeed. No process may take longer than {MAX_SECONDS:.0f} s or more than
-{MAX_PEAK_BYTES / 1e9:.1f} GB.
+at once, at least one must succeed. Where a library gets no memory, it may end the process itself, with a message of its
+own. No process may take longer than {seconds:.0f} s or more than {gigabytes:.1f} GB.
 """
 
 
-def render(kills: Sequence[Observation], conditions: Sequence[Observation], command: str, seconds: float) -> str:
+def render(
+    kills: Sequence[Observation],
+    conditions: Sequence[Observation],
+    command: str,
+    seconds: float,
+    max_seconds: float = MAX_SECONDS,
+) -> str:
     """Return the page.
 
     Args:
@@ -34,6 +40,7 @@ def render(kills: Sequence[Observation], conditions: Sequence[Observation], comm
         conditions: What was observed under each condition.
         command: The command that was run.
         seconds: Duration of everything.
+        max_seconds: Longest duration of one process that passes.
 
     Returns:
         The page in Markdown.
@@ -51,7 +58,10 @@ def render(kills: Sequence[Observation], conditions: Sequence[Observation], comm
     if kills:
         parts += [SIGNALS.strip(), kill_table(kills).strip()]
     if conditions:
-        parts += [CONDITIONS.strip(), condition_table(conditions).strip()]
+        parts += [
+            CONDITIONS.strip().format(seconds=max_seconds, gigabytes=MAX_PEAK_BYTES / 1e9),
+            condition_table(conditions).strip(),
+        ]
     if problems := problem_list([*kills, *conditions]):
         parts += ["## Problems", problems.strip()]
     return "\n\n".join(parts) + "\n"

@@ -43,9 +43,9 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """The last line on standard error, which says why a command failed."""
+        """The line on standard error that says why a command failed, or the last line if a library ended it."""
         lines = [line.strip() for line in self.stderr.splitlines() if line.strip()]
-        return lines[-1] if lines else ""
+        return next((line for line in lines if line.startswith("tigranet: ")), lines[-1] if lines else "")
 
     @property
     def has_traceback(self) -> bool:
