@@ -1,5 +1,6 @@
 """A folder belongs to one training at a time, and is free again however that training ends."""
 
+import inspect
 import os
 import signal
 import subprocess
@@ -8,7 +9,8 @@ import sys
 import pytest
 
 from tigranet.workflows import exclusive_output as module
-from tigranet.workflows.exclusive_output import exclusive_output, hold_folder
+from tigranet.workflows.exclusive_output import hold_folder, hold_output, releases_output
+from tigranet.workflows.train import train
 
 HOLD = """
 import sys
@@ -20,10 +22,13 @@ with hold_folder(Path(sys.argv[1])):
 """
 
 
-@exclusive_output
-def workflow(data, output=None, *, seed=0):
+@releases_output
+def workflow(output, *, error=None):
     """Stand for a training."""
-    return data, output, seed
+    hold_output(output)
+    if error is not None:
+        raise error
+    return output
 
 
 def test_a_folder_that_another_process_holds_is_refused_until_that_process_is_killed(tmp_path):
@@ -34,40 +39,40 @@ def test_a_folder_that_another_process_holds_is_refused_until_that_process_is_ki
     with process:
         assert process.stdout.readline() == "held\n"
         with pytest.raises(OSError, match=r"another process.*model"):
-            workflow("photos", folder)
-        assert folder.is_dir()  # the one that is refused does not delete it
-        assert workflow("photos", tmp_path / "other") == ("photos", tmp_path / "other", 0)
+            workflow(folder)
+        assert workflow(tmp_path / "other") == tmp_path / "other"
         process.send_signal(signal.SIGKILL)
-    assert workflow("photos", str(folder), seed=3) == ("photos", str(folder), 3)
+    assert workflow(folder) == folder
 
 
-def test_the_folder_is_free_after_an_error(tmp_path):
-    with pytest.raises(ValueError, match="bad"), hold_folder(tmp_path):
-        raise ValueError("bad")
-    with hold_folder(tmp_path):
-        assert os.listdir(tmp_path) == []  # no lock file
+@pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt()])
+def test_the_folder_is_free_after_an_error_even_if_its_traceback_is_kept(tmp_path, error):
+    """A notebook keeps the last traceback, and with it the local variables of the workflow."""
+    with pytest.raises(type(error)) as kept:
+        workflow(tmp_path, error=error)
+    assert workflow(tmp_path) == tmp_path
+    assert kept.tb is not None
+    assert os.listdir(tmp_path) == []  # no lock file
 
 
-def test_a_new_folder_stays_only_if_something_is_written(tmp_path):
-    with hold_folder(tmp_path / "empty"):
-        assert (tmp_path / "empty").is_dir()
-    assert not (tmp_path / "empty").exists()
-    with hold_folder(tmp_path / "full"):
-        (tmp_path / "full" / "config.json").write_text("{}")
-    assert (tmp_path / "full" / "config.json").exists()
+def test_a_workflow_within_a_workflow_releases_its_own_folder_only(tmp_path):
+    @releases_output
+    def outer():
+        hold_output(tmp_path / "outer")
+        workflow(tmp_path / "inner")
+        with hold_folder(tmp_path / "inner"), pytest.raises(OSError, match="outer"):
+            workflow(tmp_path / "outer")
 
-
-def test_an_empty_folder_of_the_user_stays(tmp_path):
-    with hold_folder(tmp_path):
+    outer()
+    with hold_folder(tmp_path / "outer"):
         pass
-    assert tmp_path.is_dir()
 
 
 def test_no_folder_and_further_processes_of_one_training_hold_nothing(tmp_path, monkeypatch):
-    assert workflow("photos") == ("photos", None, 0)
+    assert workflow(None) is None
     monkeypatch.setattr(module, "is_first_process", lambda: False)
     with hold_folder(tmp_path):
-        assert workflow("photos", tmp_path) == ("photos", tmp_path, 0)
+        assert workflow(tmp_path) == tmp_path
 
 
 def test_a_system_or_file_system_without_locks_is_no_error(tmp_path, monkeypatch):
@@ -80,11 +85,14 @@ def test_a_system_or_file_system_without_locks_is_no_error(tmp_path, monkeypatch
 
     for replacement in (WithoutLocks, None):
         monkeypatch.setattr(module, "fcntl", replacement)
-        with hold_folder(tmp_path), hold_folder(tmp_path):
+        with hold_folder(tmp_path / "new"), hold_folder(tmp_path / "new"):
             pass
 
 
-def test_a_file_is_refused_as_a_folder(tmp_path):
-    (tmp_path / "model").write_text("")
-    with pytest.raises(NotADirectoryError, match="model"):
-        workflow("photos", tmp_path / "model")
+def test_a_folder_that_is_held_is_refused_before_training_and_one_among_the_images_is_no_class(tmp_path, folder):
+    settings = {"architecture": "SC[2,2]-S[2]", "recipe": {"epochs": 1}}
+    with hold_folder(tmp_path / "model"), pytest.raises(OSError, match="another process"):
+        train(folder, tmp_path / "model", **settings)
+    trained = train(folder, folder / "model", **settings)
+    assert "model" not in trained.data.class_names
+    assert "output" in inspect.signature(train).parameters

@@ -1,43 +1,65 @@
-"""Let only one process at a time write the results of a training to a folder."""
+"""Let only one process at a time write the results of a training to a folder.
+
+Two trainings that write to one folder would leave the weights of one beside the record of the other.
+"""
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 from tigranet.training import is_first_process
-from tigranet.workflows.output_folder import check_output_folder
 
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_held_folders: ContextVar[ExitStack] = ContextVar("held_folders")
 
 
-def exclusive_output(function: F) -> F:
-    """Decorate a workflow such that a second one with the same output folder is refused while the first one runs.
-
-    Two trainings that write to one folder would leave the weights of one beside the record of the other.
+def releases_output(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a workflow such that the folder of :func:`hold_output` is released when the workflow ends or fails.
 
     Args:
-        function: The workflow. Its second argument is ``output``, a folder or None.
+        function: The workflow.
 
     Returns:
-        The same function, except that it raises ``OSError`` if another process has the folder.
+        The workflow with the same arguments and result.
     """
 
     @wraps(function)
-    def run(data: Any, output: str | Path | None = None, *args: Any, **options: Any) -> Any:
-        if output is None or not is_first_process():  # processes that train together share the folder
-            return function(data, output, *args, **options)
-        with hold_folder(Path(output)):
-            return function(data, output, *args, **options)
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        with ExitStack() as stack:
+            token = _held_folders.set(stack)
+            try:
+                return function(*args, **options)
+            finally:
+                _held_folders.reset(token)
 
-    return run  # type: ignore[return-value]
+    return run
+
+
+def hold_output(folder: Path | None) -> None:
+    """Create the output folder of a workflow, and hold it until the workflow ends.
+
+    Call it after the data have been read: an empty folder among folders of images would be a class without images. Of
+    several processes that train together, the first one holds the folder for all.
+
+    Args:
+        folder: The folder, or None if nothing is saved.
+
+    Raises:
+        OSError: If another process holds the folder, or if the folder cannot be created.
+    """
+    if folder is not None and is_first_process():
+        _held_folders.get().enter_context(hold_folder(folder))
 
 
 @contextmanager
@@ -47,20 +69,18 @@ def hold_folder(folder: Path) -> Iterator[None]:
     Nothing is held where the system or the file system has no locks.
 
     Args:
-        folder: The folder. It is created if it does not exist, and deleted if it is still empty at the end.
+        folder: The folder. It is created if it does not exist.
 
     Yields:
         Nothing.
 
     Raises:
-        OSError: If another process holds the folder, or if the folder cannot be written.
+        OSError: If another process holds the folder, or if the folder cannot be created.
     """
-    check_output_folder(folder, "model")
+    folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield
         return
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -74,6 +94,3 @@ def hold_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-        if is_new:
-            with suppress(OSError):  # it has files now
-                folder.rmdir()

@@ -17,7 +17,7 @@ from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
-from tigranet.workflows.exclusive_output import exclusive_output
+from tigranet.workflows.exclusive_output import hold_output, releases_output
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
@@ -51,7 +51,7 @@ class TrainedModel:
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
-@exclusive_output
+@releases_output
 def train(
     data: str | Path | DataSet,
     output: str | Path | None = None,
@@ -128,6 +128,7 @@ def train(
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
+    hold_output(folder)
     seconds = train_module(network, data_set, training_recipe, console, **fit_options)
     origin = {
         "data": data_set.name if isinstance(data, DataSet) else str(data),
