@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import get_args
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from tigranet import TIGraNet
+from tigranet.atomic_files import atomic_write
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, LabelledImages
 from tigranet.data.augment.rigid import Padding
@@ -210,3 +212,34 @@ def test_any_class_name_is_shown(measured, tmp_path, names):
     assert not set(page) & set("\x00\x1b\u202e\ud800")
     assert "x" * MAX_PAGE_NAME_LENGTH not in page
     assert [row["name"] for row in json.loads((tmp_path / "report.json").read_text())["classes"]] == list(names)
+
+
+@pytest.mark.parametrize("full", ["report.html", "report.json"])
+def test_a_full_disk_leaves_both_older_files(measured, tmp_path, monkeypatch, full):
+    """The new page and the old numbers would contradict each other."""
+    report, test = measured
+    for name in ("report.html", "report.json"):
+        (tmp_path / name).write_text("older")
+
+    class FullDisk:
+        """A file whose content does not fit on the disk, which is noticed when its buffer is written."""
+
+        def write(self, text):
+            if len(text) > 10_000:
+                self.flush()
+
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    @contextmanager
+    def write_to_full_disk(path):
+        with atomic_write(path) as file:
+            yield FullDisk() if path.name == full else file
+
+    monkeypatch.setattr("tigranet.figures.report.atomic_write", write_to_full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_report(tmp_path, report, test)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "report.html": "older",
+        "report.json": "older",
+    }

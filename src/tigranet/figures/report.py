@@ -51,7 +51,7 @@ QUARTER_TURN_KEY = "turned by 90 degrees"
 
 
 def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
-    """Write ``report.html`` and ``report.json``. Each file is replaced atomically.
+    """Write ``report.html`` and ``report.json``. Older files are replaced only when both new ones are complete.
 
     Args:
         folder: Output folder. It is created if it does not exist.
@@ -63,10 +63,10 @@ def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     page = render(report, test)
-    with atomic_write(folder / JSON_NAME) as file:
-        file.write(json.dumps(report.to_json(), indent=2) + "\n")
-    with atomic_write(folder / PAGE_NAME) as file:
-        file.write(page)
+    with atomic_write(folder / JSON_NAME) as numbers, atomic_write(folder / PAGE_NAME) as text:
+        numbers.write(json.dumps(report.to_json(), indent=2) + "\n")
+        numbers.flush()  # a full disk is noticed here, before the page is replaced
+        text.write(page)
     return folder / PAGE_NAME
 
 

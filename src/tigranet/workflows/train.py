@@ -19,6 +19,7 @@ from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.draw_examples import draw_rotated_examples
+from tigranet.workflows.exclusive_output import hold_output, releases_output
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
@@ -53,6 +54,7 @@ class TrainedModel:
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
+@releases_output
 def train(
     data: str | Path | DataSet,
     output: str | Path | None = None,
@@ -99,7 +101,7 @@ def train(
         The network, the accuracies, and the files that were written.
 
     Raises:
-        OSError: If ``output`` cannot be written.
+        OSError: If ``output`` cannot be written, or if another process is training a model there.
     """
     folder = None if output is None else Path(output)
     if folder is not None:
@@ -132,6 +134,7 @@ def train(
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
+    hold_output(folder)
     seconds = train_module(network, data_set, training_recipe, console, **fit_options)
     origin = {
         "data": data_set.name if isinstance(data, DataSet) else str(data),
