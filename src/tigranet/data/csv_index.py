@@ -47,7 +47,6 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
             "" if column is None else _value(table, line, header, row, column)
             for column in (path, label, part, group_column)
         ]
-        values[:2] = map(unquote_formula, values[:2])
         if part is not None and values[2].lower() not in PART_NAMES:
             raise ValueError(f"line {line} of '{table}': expected the part train, val or test, got '{values[2][:40]}'")
         entries[table.parent / values[0], values[1], PART_NAMES.get(values[2].lower(), ""), values[3]] = None
