@@ -1,5 +1,7 @@
 """Decode one image file of any supported format to an array in [0, 1], with limits on time and memory."""
 
+import ctypes
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +20,8 @@ from tigranet.data.tiff_header import check_tiff_header, is_tiff
 from tigranet.data.tiff_pixels import TiffPixels
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+MIN_TRIMMED_BYTES = 2**26
+"""After decoding an image that takes more, freed memory is returned to the system."""
 MAX_HELD_HEADER_BYTES = 2**20
 """A larger header is read again for decoding, rather than held while the thread waits for memory."""
 
@@ -150,7 +154,9 @@ def _decode(
         source = open_source()
         if total_bytes(source) > num_bytes:
             raise UnreadableImageError("changed while it was read")
-    return source.decode()
+    pixels = source.decode()
+    reservation.callback(pixels.close)  # runs before the memory is given to another thread
+    return pixels
 
 
 @contextmanager
@@ -161,7 +167,18 @@ def _reserve(num_bytes: int) -> Iterator[None]:
             f"takes {num_bytes / 1e6:,.0f} MB of memory to decode, more than {DECODE_BUDGET.limit / 1e6:,.0f} MB"
         )
     with DECODE_BUDGET.reserve(num_bytes):
-        yield
+        try:
+            yield
+        finally:
+            if num_bytes > MIN_TRIMMED_BYTES:
+                _return_free_memory()
+
+
+def _return_free_memory() -> None:
+    """Return freed memory to the system. The GNU C library otherwise keeps blocks of some megabytes per thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
 
 
 @contextmanager

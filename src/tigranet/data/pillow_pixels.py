@@ -21,7 +21,7 @@ MAX_PNG_TEXT_BYTES = 2**20
 """Size at which Pillow refuses a compressed text of a PNG file."""
 BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16L": 2, "I;16B": 2, "I;16N": 2}
 """Memory that Pillow takes for a pixel. In all other modes it is 4 bytes."""
-DECODER_BYTES_PER_PIXEL = {"WEBP": 16, "GIF": 4, "PNG": 0, "BMP": 3, "TIFF": 8}
+DECODER_BYTES_PER_PIXEL = {"WEBP": 16, "GIF": 4, "PNG": 0, "BMP": 3, "TIFF": 4}
 """Memory of the decoders besides the image: canvases of animations and copies."""
 ROTATIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -199,7 +199,11 @@ def decode(image: Image.Image, num_pages: int = 1) -> PixelRows:
     height, width = pages[0].shape[:2]
     channels = sum(page.shape[2] for page in pages)
     return PixelRows(
-        height, width, channels, lambda start, stop: np.concatenate([page[start:stop] for page in pages], axis=2)
+        height,
+        width,
+        channels,
+        lambda start, stop: np.concatenate([page[start:stop] for page in pages], axis=2),
+        close=pages.clear,
     )
 
 
@@ -212,14 +216,18 @@ def _pixel_rows(image: Image.Image) -> PixelRows:
     if rotation is not None and orientation >= 5:
         width, height = height, width
 
+    images, channels = [image], num_channels(image)
+    size = image.size
+
     def read(start: int, stop: int) -> np.ndarray:
-        box = _source_box(image.size, 1 if rotation is None else orientation, start, stop)
+        image = images[0]
+        box = _source_box(size, 1 if rotation is None else orientation, start, stop)
         part = image if stop - start == height else image.crop(box)
         if rotation is not None:
             part = part.transpose(rotation)
         return _grey_or_rgb(part)
 
-    return PixelRows(height, width, num_channels(image), read)
+    return PixelRows(height, width, channels, read, close=images.clear)
 
 
 def _source_box(size: tuple[int, int], orientation: int, start: int, stop: int) -> tuple[int, int, int, int]:
@@ -238,7 +246,9 @@ def _grey_or_rgb(image: Image.Image) -> np.ndarray:
     """Convert any mode of Pillow to an array with one or three channels, on a black background."""
     if image.mode == "1":
         image = image.convert("L")
-    if not _is_grey(image.mode):
+    if image.mode == "P" and "transparency" not in image.info:
+        image = image.convert("RGB")
+    if not _is_grey(image.mode) and (image.mode != "RGB" or "transparency" in image.info):
         image = image.convert("RGBA")  # also from palettes and CMYK
         image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
     pixels = np.asarray(image)

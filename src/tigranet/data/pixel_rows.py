@@ -37,6 +37,8 @@ class PixelRows:
     """Returns the rows from a first to a last one (exclusive) in their own type, as (rows, width, channels)."""
     has_alpha: bool = False
     """Whether one more channel follows, by which the others must be multiplied."""
+    close: Callable[[], None] = lambda: None
+    """Frees the memory of the decoded image, even where a reference to this object remains."""
 
     @property
     def rows_per_strip(self) -> int:

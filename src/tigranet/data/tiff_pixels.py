@@ -131,10 +131,11 @@ class TiffPixels:
         page, axes = self._series.keyframe, self._series.axes
         pixels = self._series.asarray(maxworkers=1)
         is_inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE and pixels.dtype.kind in "bu"
-        pixels = np.moveaxis(pixels, (axes.index("Y"), axes.index("X")), (0, 1))
+        arrays = [np.moveaxis(pixels, (axes.index("Y"), axes.index("X")), (0, 1))]
+        del pixels
 
         def read(start: int, stop: int) -> np.ndarray:
-            rows = pixels[start:stop].reshape(stop - start, self.width, -1)
+            rows = arrays[0][start:stop].reshape(stop - start, self.width, -1)
             if is_inverted:
                 rows = ~rows if rows.dtype.kind == "b" else (2**page.bitspersample - 1) - rows
             return rows[..., :color_channels] if is_premultiplied else rows
@@ -145,7 +146,7 @@ class TiffPixels:
         is_premultiplied = has_extra and extra_samples == (tifffile.EXTRASAMPLE.ASSOCALPHA,)
         has_alpha = has_extra and extra_samples == (tifffile.EXTRASAMPLE.UNASSALPHA,)
         channels = self.channels - 1 if is_premultiplied or has_alpha else self.channels
-        return PixelRows(self.height, self.width, channels, read, has_alpha)
+        return PixelRows(self.height, self.width, channels, read, has_alpha, arrays.clear)
 
     def _segments(self) -> Iterator[tuple[int, int]]:
         """Yield the position and the size in the file of each strip and tile."""
