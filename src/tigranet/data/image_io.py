@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +14,7 @@ from tigranet.data import pillow_pixels
 from tigranet.data.decode_budget import DECODE_BUDGET
 from tigranet.data.image_errors import UnreadableImageError, one_line
 from tigranet.data.pixel_rows import PixelRows, strip_bytes, unit_strips
-from tigranet.data.regular_file import open_regular_file
+from tigranet.data.regular_file import BinaryFile, open_regular_file
 from tigranet.data.tiff_header import check_tiff_header, is_tiff
 from tigranet.data.tiff_pixels import TiffPixels
 
@@ -97,7 +96,7 @@ def decoded(path: Path, working_bytes: Callable[[int, int, int], int]) -> Iterat
             yield _decode(lambda: _PillowSource(file), num_bytes, working_bytes, reservation)
 
 
-def _decode_tiff(file: BinaryIO, working_bytes: Callable[[int, int, int], int], reservation: ExitStack) -> PixelRows:
+def _decode_tiff(file: BinaryFile, working_bytes: Callable[[int, int, int], int], reservation: ExitStack) -> PixelRows:
     num_bytes = check_tiff_header(file)
     with _reserve(num_bytes):
         tiff = TiffPixels(file)
@@ -117,7 +116,7 @@ def _decode_tiff(file: BinaryIO, working_bytes: Callable[[int, int, int], int], 
 class _PillowSource:
     """A file that Pillow decodes, with the attributes of :class:`~tigranet.data.tiff_pixels.TiffPixels`."""
 
-    def __init__(self, file: BinaryIO, num_pages: int = 1) -> None:
+    def __init__(self, file: BinaryFile, num_pages: int = 1) -> None:
         self._image, self._num_pages = pillow_pixels.open_with_pillow(file), num_pages
         pillow_pixels.check_size(self._image, num_pages)
         self.width, self.height = self._image.size
@@ -145,10 +144,10 @@ def _decode(
         return header_bytes + max(source.decode_bytes, source.held_bytes + conversion_bytes)
 
     with _reserve(header_bytes):
-        source: TiffPixels | _PillowSource | None = open_source()
-        num_bytes = total_bytes(source)
-        if header_bytes > MAX_HELD_HEADER_BYTES:
-            source = None
+        opened = open_source()
+        num_bytes = total_bytes(opened)
+        source = opened if header_bytes <= MAX_HELD_HEADER_BYTES else None
+        del opened
     reservation.enter_context(_reserve(num_bytes))
     if source is None:
         source = open_source()

@@ -156,8 +156,9 @@ def _images_and_labels(file: Path, source: _Source, members: dict[str, str]) -> 
     if images is None or labels is None:
         missing = "images" if images is None else "labels"
         raise ValueError(f"'{file}' has no array '{missing}', it has: {', '.join(members)}")
-    (shape, kind), num_labels = source.header(images), math.prod(source.header(labels).shape)
-    are_images = len(shape) in (3, 4) and math.prod(shape) and kind.kind in "iufb"
+    shape, kind = source.header(images)
+    num_labels = math.prod(source.header(labels).shape)
+    are_images = len(shape) in (3, 4) and 0 not in shape and kind.kind in "iufb"
     if not are_images or shape[0] != num_labels:
         raise ValueError(
             f"expected numbers of shape (n, H, W) or (n, H, W, C) with n labels in '{file}', "

@@ -140,7 +140,7 @@ class NpzArrays:
                 f"the array '{name}' has {entry.file_size:,} bytes compressed to {entry.compress_size:,}, more than "
                 f"{MAX_RATIO} to 1: save it with numpy.savez"
             )
-        return cast(zipfile.ZipExtFile, self._archive.open(entry))
+        return cast("zipfile.ZipExtFile", self._archive.open(entry))
 
 
 @contextmanager
@@ -214,7 +214,9 @@ def _read_header(stream: zipfile.ZipExtFile, name: str, entry: zipfile.ZipInfo) 
     header = ArrayHeader(tuple(map(int, shape)), dtype)
     expected = entry.file_size - stream.tell()
     if min(header.shape, default=0) < 0 or header.num_bytes != expected:
-        raise ValueError(f"the array '{name}' of shape {header.shape} and type {dtype} does not have {expected:,} bytes")
+        raise ValueError(
+            f"the array '{name}' of shape {header.shape} and type {dtype} does not have {expected:,} bytes"
+        )
     return header, is_fortran
 
 
@@ -222,7 +224,7 @@ def _fill(stream: zipfile.ZipExtFile, name: str, values: np.ndarray) -> None:
     """Read the values of a flat array in blocks."""
     if not values.nbytes:
         return
-    target = memoryview(values.view(np.uint8))
+    target = values.view(np.uint8).data
     position = 0
     while position < len(target):
         block = stream.read(min(BLOCK_BYTES, len(target) - position))

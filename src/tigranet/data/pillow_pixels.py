@@ -1,13 +1,13 @@
 """Decode image files with Pillow: which formats it may read, how much memory that takes, and pixels from its modes."""
 
 import struct
-from typing import BinaryIO
 
 import numpy as np
 from PIL import ExifTags, Image
 
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.pixel_rows import PixelRows
+from tigranet.data.regular_file import BinaryFile
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "TIFF")
 """Formats that Pillow may open. Others run external programs (EPS) or are rarely tested."""
@@ -35,7 +35,7 @@ ROTATIONS = {
 """How to turn an image upright, by its EXIF orientation."""
 
 
-def header_bytes(file: BinaryIO) -> int:
+def header_bytes(file: BinaryFile) -> int:
     """Estimate the memory that Pillow takes to open a file that is not TIFF, before it is opened.
 
     Args:
@@ -52,7 +52,7 @@ def header_bytes(file: BinaryIO) -> int:
     return size + (_png_text_bytes(file) if file.read(8) == b"\x89PNG\r\n\x1a\n" else 0)
 
 
-def _png_text_bytes(file: BinaryIO) -> int:
+def _png_text_bytes(file: BinaryFile) -> int:
     """Estimate the memory of the decompressed texts of a PNG file from the sizes of its chunks."""
     text_bytes = num_chunks = 0
     while len(header := file.read(8)) == 8:
@@ -68,7 +68,7 @@ def _png_text_bytes(file: BinaryIO) -> int:
     return text_bytes
 
 
-def open_with_pillow(file: BinaryIO) -> Image.Image:
+def open_with_pillow(file: BinaryFile) -> Image.Image:
     """Read the header of an image file with Pillow.
 
     Args:
@@ -105,7 +105,7 @@ def check_size(image: Image.Image, num_pages: int = 1) -> None:
 
 def _num_scans(image: Image.Image) -> int:
     """Count the markers of scans in a JPEG file. They do not occur within compressed data."""
-    file: BinaryIO = image.fp  # type: ignore[attr-defined]
+    file: BinaryFile = image.fp  # type: ignore[attr-defined]
     position = file.tell()
     file.seek(0)
     num_scans, end = 0, b""

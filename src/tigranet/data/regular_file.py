@@ -1,12 +1,14 @@
 """Open files that are really files: opening a pipe or a device may block for ever or change its state."""
 
+import io
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
 
 from tigranet.data.image_errors import UnreadableImageError
 
+BinaryFile = io.BufferedReader | io.BytesIO
+"""An open file, on disk or in memory."""
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -17,7 +19,7 @@ KINDS = (
 """Tests of a file mode, and the name of the kind that they recognise."""
 
 
-def open_regular_file(path: Path) -> BinaryIO:
+def open_regular_file(path: Path) -> io.BufferedReader:
     """Open a regular file to read bytes. Links are followed.
 
     The kind is checked before the file is opened, and again on the open file, which nobody can exchange any more.
@@ -37,6 +39,8 @@ def open_regular_file(path: Path) -> BinaryIO:
         file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
     except OSError as error:
         raise UnreadableImageError(error.strerror or str(error)) from None
+    except UnreadableImageError:
+        raise
     except ValueError:  # a NUL character in the path
         raise UnreadableImageError("not a valid file name") from None
     try:

@@ -5,9 +5,9 @@ objects, or read gigabytes from a file with holes.
 """
 
 import struct
-from typing import BinaryIO
 
 from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.regular_file import BinaryFile
 
 MAX_PAGES = 4096
 """Pages of a TIFF file are the channels of one image, so there are few."""
@@ -27,7 +27,7 @@ SIGNATURES = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 """First bytes of TIFF and BigTIFF files, with little and big byte order."""
 
 
-def is_tiff(file: BinaryIO) -> bool:
+def is_tiff(file: BinaryFile) -> bool:
     """Whether a file starts like a TIFF file. The suffix is not reliable.
 
     Args:
@@ -40,7 +40,7 @@ def is_tiff(file: BinaryIO) -> bool:
     return file.read(4) in SIGNATURES
 
 
-def check_tiff_header(file: BinaryIO) -> int:
+def check_tiff_header(file: BinaryFile) -> int:
     """Count the pages and the sizes of the tags of a TIFF file, and refuse absurd ones.
 
     Args:

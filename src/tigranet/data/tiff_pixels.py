@@ -5,13 +5,14 @@ import lzma
 import math
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
 
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.pixel_rows import PixelRows
+from tigranet.data.regular_file import BinaryFile
 from tigranet.data.tiff_header import MAX_PAGES
 
 if TYPE_CHECKING:
@@ -41,14 +42,14 @@ class TiffPixels:
         UnreadableImageError: If the file has no image with rows and columns, or too many values.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryFile) -> None:
         import tifffile
 
         logging.getLogger("tifffile").addHandler(logging.NullHandler())  # the reason is reported, not logged
         file.seek(0)
         # The name is for messages. Other files that this one refers to are not opened.
         self._tiff = tifffile.TiffFile(file, name="file", _multifile=False)
-        self._tiff.is_mmstack = self._tiff.is_ndtiff = False  # type: ignore[misc]
+        self._tiff.is_mmstack = self._tiff.is_ndtiff = False
         _check_ome(self._tiff)
         if not self._tiff.series or self._tiff.series[0].keyframe is None:
             raise UnreadableImageError("has no pages")
