@@ -2,15 +2,15 @@
 
 import numpy as np
 import tifffile
-from PIL import Image
+from PIL import Image, ImageOps
 
-SHAPES = ((23, 17), (16, 40), (1, 19), (19, 1))
+WEIGHTS = np.array([0.299, 0.587, 0.114], dtype=np.float32)[:, None]
 
 
-def write_corpus(folder, seed=0):
-    """Write about 200 image files, and return their paths."""
+def write_corpus(folder, shapes, seed=0):
+    """Write about 115 image files per shape, and return their paths."""
     rng = np.random.default_rng(seed)
-    for shape in SHAPES:
+    for shape in shapes:
         name = "{}x{}".format(*shape)
         _write_pillow(folder, name, shape, rng)
         _write_tiff(folder, name, shape, rng)
@@ -90,3 +90,57 @@ def _write_tiff(folder, name, shape, rng):
     if min(shape) > 1:
         write("ome", np.moveaxis(values, 2, 0).copy(), ome=True, photometric="minisblack")
         write("imagej", np.moveaxis(values, 2, 0).copy(), imagej=True)
+
+
+def whole_image(path, color):
+    """Decode an image file without strips and limits, as a reference."""
+    pixels = _whole_tiff(path) if path.suffix == ".tif" else _whole_pillow(path)
+    if color or pixels.shape[-1] == 1:
+        return pixels
+    return pixels @ WEIGHTS if pixels.shape[-1] == 3 else pixels.mean(-1, keepdims=True)
+
+
+def _whole_pillow(path, num_pages=1):
+    pages = []
+    with Image.open(path) as file:
+        for number in range(num_pages):
+            file.seek(number)
+            image = ImageOps.exif_transpose(file)
+            image = image.convert("L") if image.mode == "1" else image
+            if image.mode not in ("L", "F") and not image.mode.startswith("I"):
+                image = image.convert("RGBA")
+                image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
+            pixels = np.asarray(image)
+            pages.append(pixels if pixels.ndim == 3 else pixels[..., None])
+    return _whole_unit_range(np.concatenate(pages, axis=2))
+
+
+def _whole_tiff(path):
+    with tifffile.TiffFile(path) as file:
+        series = file.series[0]
+        page, axes, extra = series.keyframe, series.axes, tuple(series.keyframe.extrasamples)
+        channels = {0: 1, 1: 1, 2: 3}.get(int(page.photometric))
+        try:
+            pixels = series.asarray() if channels else None
+        except ValueError:  # no decoder for LZW and JPEG
+            pixels = None
+        if pixels is None:
+            return _whole_pillow(path, len(series.pages))
+    if page.photometric == 0:
+        pixels = ~pixels if pixels.dtype == bool else 255 - pixels
+    pixels = np.moveaxis(pixels, (axes.index("Y"), axes.index("X")), (0, 1))
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    if pixels.shape[2] - 1 == channels and extra in ((1,), (2,)):
+        colours, alpha = _whole_unit_range(pixels[..., :channels]), pixels[..., channels:].astype(np.float32)
+        largest = 255 if pixels.dtype == np.uint8 else max(np.float32(1), alpha.max())
+        return colours if extra == (1,) else colours * np.clip(alpha / np.float32(largest), 0, 1)
+    return _whole_unit_range(pixels)
+
+
+def _whole_unit_range(pixels):
+    if pixels.dtype.kind in "iu":
+        white = np.iinfo(pixels.dtype).max if pixels.dtype.itemsize <= 2 else 65535
+        return pixels.astype(np.float32) / np.float32(white)
+    pixels = pixels.astype(np.float32)
+    low, high = pixels.min(), pixels.max()
+    return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else 0 * pixels

@@ -91,7 +91,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # file names are bytes, and not always UTF-8
     if not sys.warnoptions:
-        warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is listed as unreadable
+        warnings.filterwarnings("ignore", module="PIL")  # what cannot be read is listed with the reason
     arguments = global_options_first(sys.argv[1:])
     try:
         app(arguments, prog_name="tigranet")

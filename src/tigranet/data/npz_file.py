@@ -18,7 +18,7 @@ MAX_ARRAY_BYTES = 4 * 2**30
 """Largest size of an array after decompression."""
 MAX_PACKED_ARRAY_BYTES = 2**26
 """Size above which an array must not be compressed more than ``MAX_RATIO`` times."""
-MAX_RATIO = 250
+MAX_RATIO = 150
 """Larger ratios are those of arrays of zeros, made to fill the memory."""
 MAX_ENTRIES = 10_000
 """Largest number of arrays in a file."""
