@@ -1,4 +1,4 @@
-"""Fuzz ``read_image`` with atheris, which follows the coverage of the Python decoders: ``python -m fuzz.atheris_images``.
+"""Fuzz ``read_image`` with atheris, led by the coverage of the Python decoders: ``python -m fuzz.atheris_images``.
 
 All arguments go to libFuzzer: folders with files to start from, ``-max_total_time``, ``-artifact_prefix`` and so on.
 """

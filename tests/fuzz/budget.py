@@ -23,11 +23,13 @@ MAX_MESSAGE = 2000
 EXAMPLES_PER_ROUND = 300
 
 
-def fuzz(check: Callable[[Any], None], values: SearchStrategy[Any], *, seconds: float | None = None, examples: int = 100) -> None:
+def fuzz(
+    check: Callable[[Any], None], values: SearchStrategy[Any], *, seconds: float | None = None, examples: int = 100
+) -> None:
     """Call ``check`` with random values.
 
-    In ``make test`` the values are the same every time, so that a failure can be repeated. In ``make fuzz`` they are new,
-    and a failure names the seed. Hypothesis shows the smallest value for which the check fails.
+    In ``make test`` the values are the same every time, so that a failure can be repeated. In ``make fuzz`` they are
+    new. Hypothesis shows the smallest value for which the check fails.
 
     Args:
         check: A function of one value that raises if the property does not hold.

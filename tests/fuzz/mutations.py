@@ -8,7 +8,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-BOUNDARY_NUMBERS = (0, 1, 2, 3, 8, 127, 128, 255, 256, 4096, 32767, 32768, 65535, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**63)
+BOUNDARY_NUMBERS = (
+    0,
+    1,
+    2,
+    3,
+    8,
+    127,
+    128,
+    255,
+    256,
+    4096,
+    32767,
+    32768,
+    65535,
+    2**24,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**63,
+)
 """Numbers at which lengths, sizes and offsets go wrong."""
 NUMBER_FORMATS = ("B", "<H", ">H", "<I", ">I", "<Q", ">Q")
 

@@ -18,7 +18,9 @@ from tigranet.data.csv_index import index_csv
 from tigranet.model_folder import CONFIG, WEIGHTS
 from tigranet.workflows.saved_run import SavedRun
 
-TABLE = "path,label,part\n" + "".join(f"images/{i}.png,{'abc'[i % 3]},{('train', 'val', 'test')[i % 3]}\n" for i in range(9))
+TABLE = "path,label,part\n" + "".join(
+    f"images/{i}.png,{'abc'[i % 3]},{('train', 'val', 'test')[i % 3]}\n" for i in range(9)
+)
 RECORD = {
     "seed": 3, "group": None, "train_images": None, "recipe": {"epochs": 2, "jitter": 0.5, "keep": "best"},
     "seen": "0123abcd 4567cdef", "tested": "89ab", "test": 97.5, "command": "tigranet train photos",
@@ -30,8 +32,9 @@ def refused_in_one_line():
     """Allow the errors that are meant for users, with a message that can be shown to them."""
     try:
         yield
+    except UnicodeError:  # a ValueError, but its message is for programmers
+        raise
     except (ValueError, OSError) as error:
-        assert not isinstance(error, UnicodeError), f"{type(error).__name__}: {error}"
         check_message(error)
 
 
@@ -58,7 +61,7 @@ layers = st.builds(
 )
 notations = (
     st.text()
-    | st.text(alphabet="SCMOPGDF[],-0123456789 \n١²")
+    | st.text(alphabet="SCMOPGDF[],-0123456789 \n\u0661\u00b2")
     | st.lists(layers, max_size=8).map("-".join)
     | mutated([text.encode() for text in (*PRESETS, *PRESETS.values())]).map(lambda text: text.decode(errors="replace"))
 )
@@ -80,7 +83,9 @@ def test_tables(tmp_path):
             assert not any("\0" in str(path) for path in index.paths)
 
     cells = st.text(max_size=6) | st.sampled_from(("a", "b", "train", "test", '"', "\0", "=1", "images/1.png"))
-    rows = st.lists(st.lists(cells, max_size=4).map(",".join), max_size=6).map(lambda lines: "\n".join(["path,label", *lines]))
+    rows = st.lists(st.lists(cells, max_size=4).map(",".join), max_size=6).map(
+        lambda lines: "\n".join(["path,label", *lines])
+    )
     seeds = [TABLE.encode(), TABLE.replace(",", "\t").encode(), TABLE.replace(",", ";").replace("\n", "\r\n").encode()]
     texts = (st.text() | rows).map(lambda text: text.encode(errors="surrogatepass"))
     fuzz(check, mutated(seeds) | texts | st.binary(max_size=100), examples=300)

@@ -109,4 +109,4 @@ def _outcome_problems(case: Case, result: Finished) -> Iterable[str]:
 
 def _is_notice(line: str) -> bool:
     """Whether a line is one that a command prints on stderr without an error: an indented file, or a notice."""
-    return line.startswith("  ") or "\x1b" not in line and not re.match(r"\s*(File \"|[\w.]+(Error|Exception)\b)", line)
+    return line.startswith("  ") or not re.match(r"\s*(File \"|[\w.]+(Error|Exception)\b)", line)

@@ -160,7 +160,8 @@ def false_headers() -> dict[str, bytes]:
 
 
 OTHER_FILE = (
-    b'<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:1"><Image ID="I:0">'
+    b'<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06" UUID="urn:uuid:1">'
+    b'<Image ID="I:0">'
     b'<Pixels DimensionOrder="XYCZT" ID="P:0" SizeC="1" SizeT="1" SizeX="16" SizeY="16" SizeZ="2" Type="uint8">'
     b'<TiffData IFD="0" FirstZ="1"><UUID FileName="pipe.tif">urn:uuid:2</UUID></TiffData></Pixels></Image></OME>\0'
 )

@@ -203,10 +203,16 @@ def _weights(content: bytes, marker: Path) -> dict[str, bytes]:
         "header-not-utf-8": packed(b'{"\xff": 1}'),
         "header-of-99-megabytes": packed(b"{" + b" " * 99_000_000 + b"}"),
         "million-tensors": packed(
-            ("{" + ",".join(f'"{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for i in range(300_000)) + "}").encode()
+            (
+                "{"
+                + ",".join(f'"{i}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}}' for i in range(300_000))
+                + "}"
+            ).encode()
         ),
         "no-tensors": packed(b"{}", data=b""),
-        "one-more": packed(json.dumps(header | {"other": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}).encode()),
+        "one-more": packed(
+            json.dumps(header | {"other": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}).encode()
+        ),
         "one-less": packed(json.dumps({key: value for key, value in header.items() if key != name}).encode()),
         "offsets-reversed": changed(data_offsets=header[name]["data_offsets"][::-1]),
         "offsets-beyond-end": changed(data_offsets=[0, 2**60]),

@@ -139,9 +139,7 @@ def write_bombs(folder: Path) -> dict[str, Path]:
     images = npy((NUM_IMAGES, side, side))
     zip_bomb(folder / "images.npz", {"images.npy": (images, NUM_IMAGES * side**2), "labels.npy": (labels, 0)})
     small = npy((NUM_IMAGES, 8, 8), data=IMAGES.tobytes())
-    zip_bomb(
-        folder / "longer-than-header.npz", {"images.npy": (small, 3 * 2**30), "labels.npy": (labels, 0)}
-    )
+    zip_bomb(folder / "longer-than-header.npz", {"images.npy": (small, 3 * 2**30), "labels.npy": (labels, 0)})
     wide = npy((NUM_IMAGES, 4), "<U10000000", b"")
     zip_bomb(folder / "labels.npz", {"images.npy": (small, 0), "labels.npy": (wide, 2**30)})
     return {name: folder / f"{name}.npz" for name in ("images", "longer-than-header", "labels")}

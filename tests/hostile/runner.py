@@ -1,7 +1,7 @@
 """Run many commands quickly, each in a process of its own: ``python -m hostile.runner CASES RESULTS``.
 
-This process imports the packages and then forks once per case, so that a crash, a memory limit or a hang of one case does
-not touch the others, and none has to import anything again.
+This process imports the packages and then forks once per case, so that a crash, a memory limit or a hang of one case
+does not touch the others, and none has to import anything again.
 """
 
 import gc

@@ -40,7 +40,16 @@ def add_special_files(folder: Path) -> list[str]:
     (folder / "one.png").symlink_to("other.png")
     (folder / "other.png").symlink_to("one.png")
     (folder / "to-pipe.bmp").symlink_to("pipe.png")
-    return ["pipe.png", "socket.jpg", "device.tif", "itself.png", "to-nothing.png", "one.png", "other.png", "to-pipe.bmp"]
+    return [
+        "pipe.png",
+        "socket.jpg",
+        "device.tif",
+        "itself.png",
+        "to-nothing.png",
+        "one.png",
+        "other.png",
+        "to-pipe.bmp",
+    ]
 
 
 def add_odd_entries(folder: Path) -> None:
@@ -57,7 +66,13 @@ def add_odd_entries(folder: Path) -> None:
     deep.mkdir(parents=True)
     (deep / "image.png").write_bytes(image)
     (folder / ("long" * 60 + ".png")).write_bytes(image)
-    for name in (b"not-\xff-utf-8.png", b"line\nbreak.png", b"tab\t.png", b"bell\x07\x1b[31mred.png", b"[bold]markup.png"):
+    for name in (
+        b"not-\xff-utf-8.png",
+        b"line\nbreak.png",
+        b"tab\t.png",
+        b"bell\x07\x1b[31mred.png",
+        b"[bold]markup.png",
+    ):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(image)
 
 

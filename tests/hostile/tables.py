@@ -26,7 +26,10 @@ def refused_tables() -> dict[str, tuple[bytes, str]]:
         "no-path": (GOOD + ",a\n", "line 20"),
         "missing-column": (GOOD + "images/a/000.png\n", "line 20"),
         "nan-label": (GOOD + "images/a/000.png,   \n", "line 20"),
-        "unknown-part": ("path,label,part\n" + ROWS.replace("\n", ",train\n") + "images/a/000.png,a,later\n", "line 20"),
+        "unknown-part": (
+            "path,label,part\n" + ROWS.replace("\n", ",train\n") + "images/a/000.png,a,later\n",
+            "line 20",
+        ),
         "no-training-part": ("path,label,part\n" + ROWS.replace("\n", ",test\n"), "train"),
         "all-files-missing": ("path,label\n" + ROWS.replace("images", "nothing"), ""),
         "folders-as-files": ("path,label\nimages/a,a\nimages/b,b\nimages/c,c\n", ""),
@@ -59,7 +62,8 @@ def any_tables() -> dict[str, bytes]:
         "byte-order-mark": b"\xef\xbb\xbf" + GOOD.encode(),
         "duplicates": duplicates.encode(),
         "long-label": GOOD.replace(",a\n", f",{'a' * 5000}\n").encode(),
-        "paths-above": GOOD.replace("images/a", "../../../../../../../../../../../nothing").encode() + b"images/a/000.png,a\n",
+        "paths-above": GOOD.replace("images/a", "../../../../../../../../../../../nothing").encode()
+        + b"images/a/000.png,a\n",
         "path-too-long": (GOOD + "x" * 5000 + ".png,a\n").encode(),
         "name-too-long": (GOOD + "x" * 300 + ".png,a\n").encode(),
     }
