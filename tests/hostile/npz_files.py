@@ -91,7 +91,6 @@ def refused_arrays(marker: Path) -> dict[str, bytes]:
         "unknown-type-in-header": header((18, 8, 8), dtype="|Z9"),
         "object-in-header": header((18, 8, 8), dtype="|O"),
         "nan-labels": _arrays(labels=nan_labels),
-        "fractional-labels": _arrays(labels=LABELS + 0.5),
         "complex-labels": _arrays(labels=LABELS * 1j),
         "one-class": _arrays(labels=LABELS * 0),
         "fewer-labels": _arrays(labels=LABELS[:5]),
@@ -118,6 +117,7 @@ def any_arrays() -> dict[str, bytes]:
     """Return files that are odd but may be used."""
     bytes_labels = np.array([b"a", b"b", b"c"])[LABELS]
     return {
+        "fractional-labels": _arrays(labels=LABELS + 0.5),
         "bytes-labels": _arrays(labels=bytes_labels),
         "control-characters": _arrays(class_names=np.array(["\x1b[31m", "\0", "\r\n"])),
         "many-members": _zip(

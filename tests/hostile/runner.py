@@ -31,7 +31,7 @@ IMPORTS = (
     "tigranet.cli", "tigranet.workflows.predict", "tigranet.workflows.features", "tigranet.workflows.evaluate",
     "tigranet.workflows.report", "tigranet.workflows.compare", "tigranet.workflows.figures", "tigranet.workflows.train",
     "tifffile", "PIL.TiffImagePlugin", "PIL.PngImagePlugin", "matplotlib.figure", "matplotlib.backends.backend_agg",
-    "torchmetrics", "safetensors.torch", "encodings.utf_8_sig", "encodings.idna", "multiprocessing.pool", "pyarrow",
+    "torchmetrics", "safetensors.torch", "encodings.utf_8_sig", "encodings.unicode_escape", "encodings.idna", "multiprocessing.pool", "pyarrow",
 )  # fmt: skip
 
 

@@ -31,15 +31,10 @@ def refused_tables() -> dict[str, tuple[bytes, str]]:
             "line 20",
         ),
         "no-training-part": ("path,label,part\n" + ROWS.replace("\n", ",test\n"), "train"),
-        "all-files-missing": ("path,label\n" + ROWS.replace("images", "nothing"), ""),
-        "folders-as-files": ("path,label\nimages/a,a\nimages/b,b\nimages/c,c\n", ""),
-        "pipes-as-files": ("path,label\n" + "pipe.png,a\npipe.png,b\n" * 3, ""),
-        "devices-as-files": ("path,label\n" + "device.png,a\ndevice.png,b\n" * 3, ""),
         "field-of-a-megabyte": (GOOD + "images/a/000.png," + "x" * 10**6 + "\n", ""),
         "open-quotation": (GOOD + 'images/a/000.png,"a\n' + ROWS * 5_000, ""),
         "million-columns": ("path,label" + ",x" * 10**6 + "\n" + ROWS, ""),
         "line-of-20-megabytes": ("x" * 20_000_000, ""),
-        "case-of-classes": (GOOD + "images/a/000.png,A\n", ""),
     }
     files = {name: (text.encode(), mention) for name, (text, mention) in texts.items()}
     return files | {
@@ -49,6 +44,18 @@ def refused_tables() -> dict[str, tuple[bytes, str]]:
         "only-nul": (bytes(10_000), ""),
         "an-image": (b"\x89PNG\r\n\x1a\n" + bytes(2000), ""),
     }
+
+
+def tables_of_bad_files() -> dict[str, tuple[bytes, str]]:
+    """Return good tables that no command may use because of the files, with a text that the message must contain."""
+    texts = {
+        "missing-files": (ROWS.replace("images", "nothing"), "nothing/a/000.png"),
+        "folders-as-files": ("images/a,a\nimages/b,b\nimages/c,c\n", "images/a"),
+        "pipes-as-files": ("pipe.png,a\npipe.png,b\n" * 3, "pipe.png"),
+        "devices-as-files": ("device.png,a\ndevice.png,b\n" * 3, "device.png"),
+        "case-of-classes": (ROWS + "images/a/000.png,A\n", "'A'"),
+    }
+    return {name: (f"path,label\n{rows}".encode(), mention) for name, (rows, mention) in texts.items()}
 
 
 def any_tables() -> dict[str, bytes]:

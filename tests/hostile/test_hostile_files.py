@@ -231,6 +231,10 @@ def test_tables(folder, model):
             Case(name, arguments, "refused", (table.name, mention) if mention else (table.name,))
             for arguments in data_commands(table, model, folder)[: None if len(cases) < 12 else 2]
         ]
+    for name, (content, mention) in tables.tables_of_bad_files().items():
+        table = folder / f"{name}.csv"
+        table.write_bytes(content)
+        cases += [Case(name, arguments, "refused", (mention,)) for arguments in data_commands(table, model, folder)[:3]]
     for table in tables.write_special_tables(folder):
         cases += [
             Case(table.stem, arguments, "refused", (table.name,))
