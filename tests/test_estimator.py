@@ -215,6 +215,10 @@ def test_the_random_state_of_the_caller_does_not_change(digits):
         (np.ones((6, 4)), {"image_shape": (-2, -2)}, r"image_shape .*, got \(-2, -2\)"),
         (np.ones((6, 3, 12, 12)), {}, r"\(3, 12, 12\).* X\.transpose\(0, 2, 3, 1\)"),
         (np.ones((6, 1, 8, 8)), {}, r"\(1, 8, 8\).* X\.transpose\(0, 2, 3, 1\)"),
+        (np.ones((6, 2, 8, 8)), {}, r"\(2, 8, 8\).* X\.transpose\(0, 2, 3, 1\)"),
+        (np.ones((6, 4, 4)) * 1j, {}, "complex128"),
+        (np.full((6, 4, 4), np.nan), {}, "NaN"),
+        (np.full((6, 4, 4), np.inf), {}, "infinity"),
         (
             np.ones((6, 108)),
             {"image_shape": (3, 6, 6)},
@@ -225,6 +229,24 @@ def test_the_random_state_of_the_caller_does_not_change(digits):
 def test_invalid_values_are_errors(X, arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         TIGraNetClassifier(**({"architecture": TINY} | arguments)).fit(X, np.arange(6) % 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error", "message"),
+    [
+        (np.array([0, 1, np.nan] * 2), ValueError, "NaN"),
+        (np.array([0, 1, np.inf] * 2), ValueError, "infinity"),
+        (np.array(["a", "b", np.nan] * 2, dtype=object), ValueError, "NaN"),
+        (np.array(["a", None] * 3, dtype=object), ValueError, "label type"),
+        (np.array([1, "b"] * 3, dtype=object), ValueError, "label type"),
+        (np.array([b"a", b"b"] * 3), TypeError, "bytes"),
+        (np.array([0.5, 1.5] * 3), ValueError, "label type: continuous"),
+        (np.zeros((6, 2)), ValueError, "1d array|1-D|label type|shape"),
+    ],
+)
+def test_labels_that_name_no_class_are_errors(labels, error, message, without_shape_checks):
+    with pytest.raises(error, match=message):
+        TIGraNetClassifier(TINY, epochs=1).fit(np.random.default_rng(0).random((6, 4, 4)), labels)
 
 
 @pytest.mark.parametrize(
@@ -395,3 +417,14 @@ def test_the_package_exports_the_estimators():
     assert tigranet.TIGraNetClassifier is TIGraNetClassifier
     with pytest.raises(AttributeError, match=r"'tigranet' .*'nothing'"):
         _ = tigranet.nothing
+
+
+def test_an_image_without_a_finite_answer_is_an_error_that_names_its_position(digits):
+    classifier = TIGraNetClassifier("SC[2,2]-S[2]", epochs=1, random_state=0).fit(*(part[:40] for part in digits[:2]))
+    with torch.no_grad():
+        for parameter in classifier.model_.parameters():
+            parameter.fill_(1e30)
+    images = np.concatenate([np.zeros_like(digits[0][:2]), digits[0][:3]])
+    for method in (classifier.predict, classifier.predict_proba, classifier.transform):
+        with pytest.raises(ValueError, match=r"no finite answer for 3 of 5 images.* position 2"):
+            method(images)

@@ -278,8 +278,8 @@ def test_the_configuration_holds_every_argument_in_order():
 @pytest.mark.parametrize(
     ("arguments", "values"),
     [
-        ({"num_classes": 0}, ["num_classes and in_maps", "at least 1", "0 and 1"]),
-        ({"in_maps": 0}, ["num_classes and in_maps", "at least 1", "2 and 0"]),
+        ({"num_classes": 0}, ["num_classes", "at least 1", "got 0"]),
+        ({"in_maps": 0}, ["in_maps", "at least 1", "got 0"]),
         ({"class_names": ["a", "b", "c"]}, ["one name per class", "3 names", "2 classes"]),
         ({"init": "xavier"}, ["init", "'default' or 'paper'", "'xavier'"]),
         ({"ties": "drop"}, ["ties", "'keep' or 'strict'", "'drop'"]),

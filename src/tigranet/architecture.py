@@ -5,6 +5,13 @@ from typing import ClassVar
 
 from tigranet.notation import FC, Layer, Notation
 
+MAX_MAPS = 10_000
+"""Largest number of maps, of pairs of maps, and of channels of the images."""
+MAX_DEGREE = 1_000
+"""Largest degree of a polynomial filter, and largest order of the statistics."""
+MAX_SMOOTHINGS = 100
+"""Largest number of smoothings of a product layer."""
+
 
 @dataclass(frozen=True)
 class SC(Layer):
@@ -15,6 +22,7 @@ class SC(Layer):
     degree: int
     """Degree M of the polynomial filters."""
     may_be_zero = ("degree",)
+    maxima = {"maps": MAX_MAPS, "degree": MAX_DEGREE}  # noqa: RUF012
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,7 @@ class MC(Layer):
     degree: int
     """Degree M of the polynomial filters."""
     may_be_zero = ("degree",)
+    maxima = {"maps": MAX_MAPS, "degree": MAX_DEGREE}  # noqa: RUF012
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,7 @@ class ProductLayer(Layer):
     smoothings: int = 0
     """How many times the maps are smoothed before they are multiplied."""
     may_be_zero = ("smoothings",)
+    maxima = {"pairs": MAX_MAPS, "smoothings": MAX_SMOOTHINGS}  # noqa: RUF012
 
 
 class OP(ProductLayer):
@@ -69,6 +79,7 @@ class S(Layer):
     order: int
     """Largest order, K_max. The orders are 0 .. K_max."""
     may_be_zero = ("order",)
+    maxima = {"order": MAX_DEGREE}  # noqa: RUF012
 
 
 GRAPH_LAYERS = (SC, MC, OP, MP, GP, DP)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
+from tigranet.architecture import DP, GP, MAX_MAPS, MC, MP, OP, SC, Architecture, S
 from tigranet.graphs.grid import ISOTROPIC, Boundary, Neighbours, check_grid_options
 from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
@@ -18,6 +18,14 @@ from tigranet.layers.oriented_product import OrientedProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
+from tigranet.model_limits import (
+    MAX_CLASSES,
+    MAX_IMAGE_SIZE,
+    check_class_names,
+    check_integer,
+    check_model_size,
+    check_number,
+)
 from tigranet.notation import FC, Layer
 from tigranet.pretrained import Pretrained
 
@@ -51,8 +59,8 @@ class TIGraNet(Pretrained, nn.Module):
     Args:
         architecture: Layers in the paper's notation, the name of a preset (``paper-small``, ``paper``,
             ``oriented-small``, ``oriented``, ``oriented-large``), or an :class:`Architecture`.
-        num_classes: Number of classes. The last layer, with one output per class, is implicit.
-        in_maps: Number of channels of the images.
+        num_classes: Number of classes, at most 100,000. The last layer, with one output per class, is implicit.
+        in_maps: Number of channels of the images, at most 10,000.
         boundary: ``free`` is the paper's grid. On the ``torus`` integer shifts are exact symmetries too.
         neighbours: Number of neighbours of a pixel: 8 as in the paper, or 4.
         diagonal: Weight of the edges to the 4 diagonal neighbours. The default is 1 as in the paper, and
@@ -61,7 +69,8 @@ class TIGraNet(Pretrained, nn.Module):
         init: ``paper`` draws all fully-connected parameters uniformly from [-1, 1], which trains badly. ``default``
             standardises the statistics and uses PyTorch's initialisation (reading 12). Both use the same filters.
         span: End of the part of the spectrum that the initial filters cover, see :func:`filter_bank`.
-        class_names: Names of the classes. The network does not use them, but saves them with the weights.
+        class_names: Names of the classes, which must differ. The network does not use them, but saves them with the
+            weights.
         image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
             weights.
 
@@ -74,7 +83,8 @@ class TIGraNet(Pretrained, nn.Module):
         classifier: The fully-connected layers.
 
     Raises:
-        ValueError: If an argument has an invalid value.
+        ValueError: If an argument has an invalid value, or if the network would have more than 2**31 parameters.
+        TypeError: If an argument has a wrong type.
 
     Example:
         >>> import torch
@@ -103,10 +113,21 @@ class TIGraNet(Pretrained, nn.Module):
         super().__init__()
         if isinstance(architecture, str):
             architecture = Architecture.parse(architecture)
+        if not isinstance(architecture, Architecture):
+            raise TypeError(f"expected architecture to be a string or an Architecture, got {type(architecture)}")
+        num_classes = check_integer("num_classes", num_classes, MAX_CLASSES)
+        in_maps = check_integer("in_maps", in_maps, MAX_MAPS)
+        check_model_size(architecture, num_classes, in_maps)
+        names = check_class_names(class_names, num_classes)
+        if image_size is not None:
+            image_size = check_integer("image_size", image_size, MAX_IMAGE_SIZE)
         if diagonal is None:
             diagonal = ISOTROPIC if architecture.has_mixed_convolutions else 1.0
-        _check_sizes(num_classes, in_maps, class_names)
+        diagonal, span = check_number("diagonal", diagonal), check_number("span", span)
         check_grid_options(neighbours, boundary, diagonal)
+        check_integer("neighbours", neighbours, 8)
+        if not 0 < span <= 2:
+            raise ValueError(f"expected span to be in (0, 2], got {span}")
         _check_choice("ties", ties, Ties)
         _check_choice("init", init, Init)
         self.config: dict[str, Any] = {
@@ -119,12 +140,12 @@ class TIGraNet(Pretrained, nn.Module):
             "ties": ties,
             "init": init,
             "span": span,
-            "class_names": None if class_names is None else list(class_names),
+            "class_names": names,
             "image_size": image_size,
         }
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal
-        self.class_names = tuple(class_names or map(str, range(num_classes)))
+        self.class_names = tuple(names or map(str, range(num_classes)))
         self.image_size = image_size
         self._grids = GridCache(neighbours, boundary, diagonal)
         self.graph_layers = nn.ModuleList()
@@ -240,13 +261,6 @@ class TIGraNet(Pretrained, nn.Module):
         """Describe the network in the first line of its ``repr``."""
         sizes = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
         return f"'{self.architecture}', {sizes}, boundary={self.boundary!r}"
-
-
-def _check_sizes(num_classes: int, in_maps: int, class_names: Sequence[str] | None) -> None:
-    if num_classes < 1 or in_maps < 1:
-        raise ValueError(f"expected num_classes and in_maps to be at least 1, got {num_classes} and {in_maps}")
-    if class_names is not None and len(class_names) != num_classes:
-        raise ValueError(f"expected one name per class, got {len(class_names)} names for {num_classes} classes")
 
 
 def _check_choice(name: str, value: str, choices: Any) -> None:

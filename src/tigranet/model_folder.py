@@ -1,5 +1,6 @@
 """The names of the files in the folder of a trained or a partly trained model."""
 
+import os
 from pathlib import Path
 
 CONFIG = "config.json"
@@ -21,5 +22,6 @@ def is_model_folder(path: Path) -> bool:
     Returns:
         True if the configuration and the weights exist, or the most recent checkpoint does.
     """
-    is_saved = (path / CONFIG).exists() and (path / WEIGHTS).exists()
-    return is_saved or (path / CHECKPOINTS / LAST_CHECKPOINT).exists()
+    # os.path.exists is False, not an error, in a folder that the user may not read.
+    is_saved = os.path.exists(path / CONFIG) and os.path.exists(path / WEIGHTS)
+    return is_saved or os.path.exists(path / CHECKPOINTS / LAST_CHECKPOINT)

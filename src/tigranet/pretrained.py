@@ -3,22 +3,33 @@
 import hashlib
 import inspect
 import json
-import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-import safetensors
 import safetensors.torch
+import torch
 from huggingface_hub import ModelHubMixin, hf_hub_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 from torch import nn
 
+from tigranet.atomic_files import replace_file
+from tigranet.json_file import read_json_object
 from tigranet.model_folder import CONFIG, WEIGHTS
+from tigranet.quoted_text import shorten
+from tigranet.safetensors_header import read_safetensors_header
+from tigranet.stored_weights import check_stored_weights, read_stored_weights
 
 T = TypeVar("T", bound="Pretrained")
 
+MAX_CONFIG_BYTES = 16_000_000
+"""Largest configuration, enough for 100,000 class names of 100 characters."""
+MAX_REASON_CHARACTERS = 1_000
+"""Length beyond which an error of the constructor is shortened."""
+HUB_OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "token")
+"""Arguments of :meth:`Pretrained.from_pretrained` that are passed on to the Hub."""
 MODEL_CARD = "README.md"
 """File with the model card."""
 GENERATED_CARD_MARK = "<!-- This file is rewritten when the model is saved. To keep your changes, delete this line. -->"
@@ -58,11 +69,14 @@ class Pretrained(
 ):
     """A mixin that saves an ``nn.Module`` to a folder, and loads it from a folder or from the Hugging Face Hub.
 
-    The module must keep its constructor's arguments in ``self.config``, as JSON values.
+    The module must keep its constructor's arguments in ``self.config``, as JSON values. Its constructor checks their
+    types and sizes, and keeps tensors as parameters or buffers only: it is called on the device "meta", to compare the
+    shapes of the network with the file before any memory is used.
 
-    It extends the Hub's own mixin in three ways. Nothing is ever unpickled. The weights must fit the network exactly.
-    An incomplete file never replaces a good one: the weights carry the checksum of their configuration, so a folder
-    whose two files do not belong together, for example after a crash while saving, is rejected.
+    It extends the Hub's own mixin in four ways. Nothing is ever unpickled. The weights must fit the network exactly.
+    NaN and infinite weights are refused. An incomplete file never replaces a good one: the weights carry the checksum
+    of their configuration, so a folder whose two files do not belong together, for example after a crash while saving,
+    is rejected.
     """
 
     config: dict[str, Any]
@@ -97,10 +111,11 @@ class Pretrained(
                 if _may_overwrite_card(target / MODEL_CARD):
                     files.append(MODEL_CARD)
                 for file in files:
-                    os.replace(Path(staging_folder, file), target / file)
+                    replace_file(Path(staging_folder, file), target / file)
         except BaseException:
             if is_new_folder:
-                target.rmdir()
+                with suppress(OSError):  # The first error matters more.
+                    target.rmdir()
             raise
         return commit_address
 
@@ -108,7 +123,10 @@ class Pretrained(
         """Write the configuration and the weights, as :meth:`save_pretrained` of the Hub's mixin requires."""
         assert isinstance(self, nn.Module)
         config_file, weights_file = save_directory / CONFIG, save_directory / WEIGHTS
-        config_file.write_text(json.dumps(self.config, indent=2) + "\n")
+        text = json.dumps(self.config, indent=2) + "\n"
+        if len(text) > MAX_CONFIG_BYTES:
+            raise ValueError(f"expected a configuration of at most {MAX_CONFIG_BYTES:,} bytes: use shorter class names")
+        config_file.write_text(text)
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in self.state_dict().items()}
         metadata = {"format": "pt", "config_sha256": _checksum(self.config)}
         safetensors.torch.save_file(state, weights_file, metadata)
@@ -121,73 +139,67 @@ class Pretrained(
         Args:
             pretrained_model_name_or_path: A folder, the name of a network that is part of the package (see
                 :func:`shipped`), or ``owner/name`` of a model on the Hugging Face Hub.
-            **kwargs: Passed on to ``huggingface_hub.ModelHubMixin.from_pretrained``, for example ``revision``,
-                ``token`` or ``map_location`` (``"cpu"`` by default).
+            **kwargs: Options of the Hub (``revision``, ``token``, ``cache_dir``, ``force_download``,
+                ``local_files_only``), the device of the weights as ``map_location`` (``"cpu"`` by default), and
+                arguments of the constructor that replace those of the configuration.
 
         Returns:
             The network.
 
         Raises:
             FileNotFoundError: If there is no model of this name, or if one of its files is missing.
-            ValueError: If a file is damaged, or if the files do not belong together.
+            ValueError: If a file is damaged, if the files do not belong together, or if a weight is NaN or infinite.
         """
         name = str(pretrained_model_name_or_path).rstrip("/")
         if name in shipped() and not Path(name).is_dir():
             name = str(SHIPPED_FOLDER / name)
+        hub_options = {key: kwargs.pop(key) for key in HUB_OPTIONS if key in kwargs}
         if Path(name).is_dir():
-            _check_model_folder(Path(name), cls.__name__)
+            config_file, weights_file = _files_of_folder(Path(name))
         elif Path(name).exists() or not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name):
             names = f", or one of the networks shipped with tigranet: {', '.join(shipped())}" if shipped() else ""
             raise FileNotFoundError(f"no saved model at '{name}': expected a folder with {CONFIG} and {WEIGHTS}{names}")
-        try:
-            return super().from_pretrained(name, **kwargs)
-        except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise FileNotFoundError(f"'{name}' is neither a folder nor a model on the Hub: {reason}") from None
+        else:
+            config_file, weights_file = _files_of_hub(name, hub_options)
+        device = str(kwargs.pop("map_location", "cpu"))
+        return cls._load(config_file, weights_file, device, kwargs)
 
     @classmethod
-    def _from_pretrained(
-        cls: type[T], *, model_id: str, map_location: str = "cpu", config: dict[str, Any] | None = None, **kwargs: Any
-    ) -> T:
-        """Build the network and load its weights, as :meth:`from_pretrained` of the Hub's mixin requires."""
-        hub_options = {
-            key: kwargs.pop(key) for key in ("revision", "cache_dir", "force_download", "local_files_only", "token")
-        }
-        config_file, weights_file = (
-            Path(model_id, file) if Path(model_id).is_dir() else Path(hf_hub_download(model_id, file, **hub_options))
-            for file in (CONFIG, WEIGHTS)
-        )
-        model = cls._build(config_file, set(config or {}), kwargs)
+    def _load(cls: type[T], config_file: Path, weights_file: Path, device: str, overrides: dict[str, Any]) -> T:
+        """Compare the two files with each other and with the constructor, and only then load the weights."""
+        config = read_json_object(config_file, MAX_CONFIG_BYTES, f"a configuration of {cls.__name__}")
+        with torch.device("meta"):  # Shapes without values, which take no memory.
+            model = cls._build(config_file, config, overrides)
         assert isinstance(model, nn.Module)
-        try:
-            with safetensors.safe_open(weights_file, framework="pt", device=map_location) as file:
-                checksum = (file.metadata() or {}).get("config_sha256")
-                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-        except safetensors.SafetensorError as error:
-            raise ValueError(f"'{weights_file}' is not a complete safetensors file: {error}") from None
-        if checksum is not None and checksum != _checksum(json.loads(config_file.read_text())):
+        header = read_safetensors_header(weights_file)
+        checksum = header.metadata.get("config_sha256")
+        if checksum is not None and checksum != _checksum(config):
             raise ValueError(
                 f"'{config_file}' is not the configuration that {WEIGHTS} was saved with: save the model again"
             )
-        try:
-            model.load_state_dict(state, assign=True)
-        except RuntimeError as error:
-            raise ValueError(f"'{weights_file}' does not fit {CONFIG}: {error}") from None
+        check_stored_weights(weights_file, header.tensors, model.state_dict())
+        weights = read_stored_weights(weights_file, device)
+        model.load_state_dict(weights, assign=True)
+        if any(tensor.is_meta for tensor in model.buffers()):  # Buffers that are computed, and never saved.
+            model = cls._build(config_file, config, overrides)
+            assert isinstance(model, nn.Module)
+            model.load_state_dict(weights, assign=True)
         return model.eval()
 
     @classmethod
-    def _build(cls: type[T], config_file: Path, config_keys: set[str], arguments: dict[str, Any]) -> T:
+    def _build(cls: type[T], config_file: Path, config: dict[str, Any], overrides: dict[str, Any]) -> T:
         """Call the constructor with arguments from ``config_file``. The file is named in every error."""
+        arguments = config | overrides
         parameters = inspect.signature(cls).parameters
         required = {name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty}
         invalid_file = f"'{config_file}' is not a configuration of {cls.__name__}"
-        for problem, keys in (("unknown", config_keys - set(parameters)), ("missing", required - set(arguments))):
+        for problem, keys in (("unknown", config.keys() - set(parameters)), ("missing", required - set(arguments))):
             if keys:
-                raise ValueError(f"{invalid_file}: {problem} {sorted(keys)}")
+                raise ValueError(f"{invalid_file}: {problem} {shorten(str(sorted(keys)))}")
         try:
             return cls(**arguments)
-        except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{invalid_file}: {error}") from None
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ValueError(f"{invalid_file}: {shorten(str(error), MAX_REASON_CHARACTERS)}") from None
 
 
 def shipped() -> list[str]:
@@ -199,27 +211,28 @@ def shipped() -> list[str]:
     return sorted(path.parent.name for path in SHIPPED_FOLDER.glob(f"*/{CONFIG}"))
 
 
-def _check_model_folder(folder: Path, class_name: str) -> None:
-    """Raise an error if a file is missing, or if the configuration is not a JSON object."""
+def _files_of_folder(folder: Path) -> tuple[Path, Path]:
+    """Return the paths of configuration and weights, which must be regular files."""
     for file in (CONFIG, WEIGHTS):
         if not (folder / file).is_file():
             raise FileNotFoundError(f"expected a saved model with {CONFIG} and {WEIGHTS}, '{folder}' has no {file}")
+    return folder / CONFIG, folder / WEIGHTS
+
+
+def _files_of_hub(name: str, options: dict[str, Any]) -> tuple[Path, Path]:
+    """Download configuration and weights from the Hub, unless they are in its cache, and return their paths."""
     try:
-        config = json.loads((folder / CONFIG).read_text())
-    except ValueError as error:
-        raise ValueError(f"'{folder / CONFIG}' is not JSON: {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(
-            f"'{folder / CONFIG}' is not a configuration of {class_name}: "
-            f"expected a JSON object, got {type(config).__name__}"
-        )
+        return Path(hf_hub_download(name, CONFIG, **options)), Path(hf_hub_download(name, WEIGHTS, **options))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise FileNotFoundError(f"'{name}' is neither a folder nor a model on the Hub: {reason}") from None
 
 
 def _may_overwrite_card(card: Path) -> bool:
     """Whether the model card does not exist or was generated."""
     if not card.exists():
         return True
-    text = card.read_text()
+    text = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     return GENERATED_CARD_MARK in text or OLD_GENERATED_CARD_MARK in text
 
 

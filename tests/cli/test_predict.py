@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from PIL import Image
 
 from images import fill
@@ -129,3 +130,54 @@ def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(
         check=True,
     )
     assert f"{len(bad)} files were left out:" in trained.stderr.decode()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and links are those of Unix")
+def test_pipes_and_loops_of_links_are_listed_and_stop_nothing(tigranet, tmp_path):
+    folder = fill(tmp_path / "photos", {"a": 15, "b": 15})
+    os.mkfifo(folder / "a" / "pipe.png")
+    os.mkfifo(folder / "000 pipe")
+    (folder / "b" / "loop.png").symlink_to("loop.png")
+    (folder / "b" / "top").symlink_to("..")
+    options = ["-o", str(tmp_path / "m"), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"]
+    trained = subprocess.run([*COMMAND, "train", str(folder), *options], capture_output=True, text=True, timeout=120)
+    outputs = [trained.stderr]
+    for command in ("predict", "features"):
+        code, out, err = tigranet(command, tmp_path / "m", folder)
+        assert (code, len(out.splitlines())) == (0, 1 + 30)
+        outputs.append(err)
+    assert trained.returncode == 0
+    for text in outputs:
+        assert "4 files were left out:" in text
+        for name in ("a/pipe.png", "000 pipe", "b/loop.png", "b/top"):
+            assert f"/{name}: " in text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of Unix")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_device_in_place_of_an_image_is_refused(tigranet, tmp_path, model, kind):
+    path = "/dev/zero" if kind == "device" else tmp_path / "pipe.png"
+    if kind == "pipe":
+        os.mkfifo(path)
+    code, _, err = tigranet("predict", model, path)
+    assert (code, kind in err, "none of the images" in err) == (1, True, True)
+
+
+@pytest.mark.parametrize("command", ["predict", "features"])
+def test_an_image_without_a_finite_answer_is_listed_and_has_no_row(tigranet, tmp_path, command):
+    """The numbers of this network overflow for every image that is not black."""
+    net = TIGraNet("SC[2,2]-S[2]", 2, image_size=12)
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(1e30)
+    net.save_pretrained(tmp_path / "m")
+    folder = fill(tmp_path / "photos", {"a": 2})
+    Image.new("L", (12, 12)).save(folder / "black.png")
+    code, out, err = tigranet(command, tmp_path / "m", folder)
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["path", str(folder / "black.png")]
+    assert "nan" not in out
+    for name in ("000.png", "001.png"):
+        assert f"{name}: the network gives no finite answer for this image" in err.replace("\n", "")
+    code, out, err = tigranet(command, tmp_path / "m", folder / "a")
+    assert (code, "none of the images" in err) == (1, True)

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from tigranet.data.csv_index import index_csv
@@ -41,7 +43,7 @@ def test_parts_and_groups_are_optional_and_the_delimiter_is_detected(tmp_path, d
 def test_a_wrong_table_is_reported_with_the_line_or_column(tmp_path, text, values):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=r"t\.csv") as error:
-        index_csv(tmp_path / "t.csv", group="sample")
+        index_csv(tmp_path / "t.csv", group="sample" if "'sample'" in values else None)
     for value in values:
         assert value in str(error.value)
 
@@ -50,3 +52,80 @@ def test_a_table_must_be_text_in_utf_8(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"path,label\n\xff\xfe,a")
     with pytest.raises(ValueError, match=r"t\.csv.*UTF-8"):
         index_csv(tmp_path / "t.csv")
+
+
+def test_repeated_rows_count_once(tmp_path):
+    rows = ["1.png,a,train,x", "1.png, a ,TRAIN,x", "./1.png,a,train,x", "1.png,a,train,x", "2.png,b,train,y"]
+    (tmp_path / "t.csv").write_text("\n".join(["path,label,part,sample", *rows]))
+    index = index_csv(tmp_path / "t.csv", group="sample")
+    assert [path.name for path in index.paths] == ["1.png", "2.png"]
+    assert (index.labels, index.parts, index.groups) == ((0, 1), ("train", "train"), ("x", "y"))
+    assert index.repeated_rows == 3
+
+
+def test_rows_that_differ_in_label_part_or_group_stay(tmp_path):
+    rows = ["1.png,a,train,x", "1.png,b,train,x", "1.png,a,test,x", "1.png,a,train,y"]
+    (tmp_path / "t.csv").write_text("\n".join(["path,label,part,sample", *rows]))
+    index = index_csv(tmp_path / "t.csv", group="sample")
+    assert (len(index.paths), index.repeated_rows) == (4, 0)
+    assert index_csv(tmp_path / "t.csv").repeated_rows == 1  # without groups, the last row repeats the first
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("path,label\n1.png,a\n2\0.png,b\n", ["line 3", "NUL", "'path'"]),
+        ("path,label\n1.png,a\0\n2.png,b\n", ["line 2", "NUL", "'label'"]),
+        ("path,label,sample\n1.png,a,\0\n2.png,b,x\n", ["line 2", "NUL", "'sample'"]),
+        ("path,label,sample\n1.png,a,x\n2.png,b,\n", ["line 3", "'sample'"]),
+        ('path,label,sample\n"1\n.png",a,x\n\n2\0.png,b,x\n', ["line 5", "NUL"]),  # lines of the file, not rows
+        ('path,label,sample\n1.png,a,x\n"2.png,b,x\n3.png,b,x\n', ["line 3", "quotation mark"]),
+        ('path,label,sample\n1.png,a,x\n"2.png"z,b,x\n', ["line 3", "quotation mark"]),
+        (f"path,label,sample\n{'x' * 200_000},a,x\n2.png,b,x\n", ["line 2", "131072"]),
+        (f"{'x' * 200_000},label,sample\n1.png,a,x\n", ["line 1", "131072"]),
+        ("path,label,sample\n1,5.png,a,x\n2.png,b,x\n", ["line 2", "4 values", "3 columns"]),
+        ("path,label,Path,sample\n1.png,a,2.png,x\n", ["2 columns 'path'"]),
+        ("path,label,label,sample\n1.png,a,b,x\n", ["2 columns 'label'"]),
+        ("path,label,part,PART,sample\n1.png,a,train,test,x\n", ["2 columns 'part'"]),
+        ("path,label,sample,sample\n1.png,a,x,y\n", ["2 columns 'sample'"]),
+        (f"{'x,' * 9_000}\n1.png,a\n", ["'path'", "x, x"]),
+        ("\0" * 100, ["UTF-8"]),
+        ("\n\n\n", ["no rows"]),
+    ],
+)
+def test_hostile_content_is_refused_with_the_line_or_column(tmp_path, text, values):
+    (tmp_path / "t.csv").write_text(text, newline="")
+    with pytest.raises(ValueError, match=r"t\.csv") as error:
+        index_csv(tmp_path / "t.csv", group="sample" if "sample" in text else None)
+    message = str(error.value)
+    assert len(message.splitlines()) == 1
+    assert len(message) < 500
+    for value in values:
+        assert value in message
+
+
+def test_empty_cells_at_the_end_and_unused_columns_are_accepted(tmp_path):
+    (tmp_path / "t.csv").write_text("path,label,note,note\n1.png,a,,,,\n\n2.png,b\n")
+    index = index_csv(tmp_path / "t.csv")
+    assert [path.name for path in index.paths] == ["1.png", "2.png"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_other_encodings_of_unicode_are_named(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("path,label\n1.png,a\n2.png,b\n".encode(encoding))
+    with pytest.raises(ValueError, match=r"t\.csv.*UTF-8"):
+        index_csv(tmp_path / "t.csv")
+
+
+def test_only_a_regular_file_is_read(tmp_path):
+    """A pipe would block the reader for ever, and a device need not end."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "device.csv").symlink_to("/dev/zero")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    for name in ("pipe", "device", "folder", "loop"):
+        with pytest.raises(ValueError, match=rf"{name}\.csv.*regular file"):
+            index_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "t.csv").write_text("path,label\n1.png,a\n2.png,b\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
+    assert len(index_csv(tmp_path / "link.csv").paths) == 2

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from images import fill, save
-from tigranet.data.folder_index import image_files, index_folder
+from tigranet.data.find_images import image_files
+from tigranet.data.folder_index import index_folder
 
 
 def test_every_sub_folder_is_a_class(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from images import fill
-from tigranet.data.folder_index import image_files
+from tigranet.data.find_images import image_files
 from tigranet.data.letterbox import UnreadableFile, default_file_size, default_size, letterbox, read_letterboxed
 
 
@@ -60,3 +60,12 @@ def test_the_default_size_of_files_is_that_of_their_longer_sides(tmp_path, shape
     fill(tmp_path, {"a": 3, "b": 3}, size=shape)
     (tmp_path / "a" / "broken.png").write_bytes(b"no image")
     assert default_file_size(list(image_files(tmp_path))) == expected
+
+
+def test_a_file_that_is_known_to_be_unreadable_is_passed_on_in_its_place(tmp_path):
+    fill(tmp_path, {"a": 2})
+    first, second = image_files(tmp_path)
+    unreadable = UnreadableFile(tmp_path / "pipe.png", "is a named pipe")
+    results = list(read_letterboxed([first, unreadable, second], 8, False))
+    assert [path for path, _ in results] == [first, unreadable.path, second]
+    assert results[1][1] is unreadable

@@ -66,9 +66,10 @@ def test_unreadable_files_are_skipped_and_reported(tmp_path):
 
 
 def test_colour_is_optional_and_must_be_the_same_in_all_images(tmp_path):
+    rng = np.random.default_rng(0)
     for name in ("a", "b"):
         for number in range(4):
-            save(tmp_path / name / f"{number}.png", np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8))
+            save(tmp_path / name / f"{number}.png", rng.integers(0, 256, (8, 8, 3), np.uint8))
     assert load_user_data(tmp_path)[0].train.images.shape[1] == 1
     assert load_user_data(tmp_path, color=True)[0].train.images.shape[1] == 3
     save(tmp_path / "a" / "grey.png", np.zeros((8, 8), np.uint8))

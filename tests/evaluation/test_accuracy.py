@@ -26,6 +26,23 @@ def test_accuracy_is_in_per_cent():
     assert accuracy(BrighterHalf(), data._replace(labels=torch.arange(40) % 2)) == 50
 
 
+class NanForBright(nn.Module):
+    """NaN for images with a mean above one half, otherwise class 0."""
+
+    def forward(self, images):
+        means = images.mean((1, 2, 3))
+        logits = torch.stack([torch.ones_like(means), torch.zeros_like(means)], 1)
+        return logits.masked_fill(means[:, None] > 0.5, float("nan"))
+
+
+def test_images_without_a_finite_answer_count_as_wrong():
+    images = torch.cat([torch.zeros(6, 1, 4, 4), torch.ones(4, 1, 4, 4)])
+    data = LabelledImages(images, torch.zeros(10, dtype=torch.int64))
+    assert predict(NanForBright(), images, batch_size=3).tolist() == [0] * 6 + [-1] * 4
+    assert accuracy(NanForBright(), data) == 60
+    assert moved_accuracy(NanForBright(), data, Isometry(max_shift=1, padding="reflection")).mean == 60
+
+
 def test_predictions_do_not_depend_on_the_batch_size():
     images = torch.rand(23, 1, 8, 8)
     assert torch.equal(predict(BrighterHalf(), images, batch_size=5), predict(BrighterHalf(), images, batch_size=23))

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from tigranet.evaluation.batched_inference import apply_in_batches, inference, module_device
+from tigranet.evaluation.batched_inference import apply_in_batches, inference, module_device, require_finite
 
 
 class Scale(nn.Module):
@@ -84,3 +84,12 @@ def test_the_device_of_a_module_without_parameters_is_that_of_its_buffers_or_the
     assert module_device(module) == torch.device("cpu")
     module.register_buffer("values", torch.zeros(1, device="meta"))
     assert module_device(module) == torch.device("meta")
+
+
+def test_outputs_that_are_not_finite_are_counted_and_the_first_is_named():
+    outputs = torch.rand(7, 3, 2)
+    assert require_finite(outputs) is outputs
+    assert require_finite(outputs[:0]).shape == (0, 3, 2)
+    outputs[4, 0, 1], outputs[6, 2, 0] = float("nan"), float("inf")
+    with pytest.raises(ValueError, match=r"2 of 7 images.* position 4"):
+        require_finite(outputs)

@@ -44,3 +44,12 @@ def test_a_mistake_has_the_path_of_its_file():
 
 def test_without_mistakes_the_result_is_empty():
     assert confident_mistakes(DATA, PREDICTIONS._replace(classes=DATA.labels), NAMES) == ()
+
+
+def test_an_image_without_an_answer_is_a_mistake_of_no_class():
+    predictions = Predictions(torch.tensor([0, -1, 1, 1, -1, -1]), torch.tensor([0.9, 0.0, 0.5, 0.7, 0.0, 0.0]))
+    assert confusion_counts(DATA, predictions, 4).tolist() == [[1, 0, 0, 0], [0, 2, 0, 0], [0] * 4, [0] * 4]
+    bolt, nut, _, cat = metrics_by_class(DATA, predictions, NAMES)
+    assert (bolt.precision, bolt.recall, nut.recall) == (1, 1 / 2, 2 / 3)
+    assert cat.precision is None
+    assert {mistake.answer for mistake in confident_mistakes(DATA, predictions, NAMES)} == {"no answer"}

@@ -138,6 +138,9 @@ def test_the_relative_change_is_averaged_over_images_and_does_not_depend_on_the_
     after = torch.tensor([[3.0, 9.0], [0.0, 1.0]])
     assert relative_change(after, before) == pytest.approx(0.5)  # the mean of 1 and 0
     assert relative_change(100 * after, 100 * before) == pytest.approx(0.5)
+    nan, inf = torch.full((1, after.shape[1]), float("nan")), torch.full((1, after.shape[1]), float("inf"))
+    assert relative_change(torch.cat([nan, after]), torch.cat([before[:1], before])) == pytest.approx(0.5)
+    assert relative_change(torch.cat([before[:1], after]), torch.cat([inf, before])) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("architecture", ["SC[3,3]-DP[40]-S[3]-FC[8]", "MC[4,3]-OP[2]-MC[4,3]-S[3]-FC[8]"])

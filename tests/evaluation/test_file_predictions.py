@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -74,6 +76,52 @@ def test_unreadable_files_do_not_stop_the_rest(net, tmp_path):
         UnreadableFile,
         UnreadableFile,
     ]
+
+
+@pytest.fixture
+def overflowing(net, tmp_path):
+    """A network whose numbers overflow for all but black images, five images, and the positions of the black ones."""
+    paths = write_images(tmp_path, 5)
+    for position in (1, 4):
+        Image.new("L", (10, 10)).save(paths[position])
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.fill_(1e30)
+    return net, paths, (1, 4)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_an_image_without_a_finite_answer_is_reported_and_the_others_keep_theirs(overflowing, batch_size):
+    net, paths, finite = overflowing
+    for results in (
+        list(predict_files(net, paths, batch_size=batch_size)),
+        [result for _, result in file_features(net, paths, batch_size=batch_size)],
+    ):
+        bad = {position: result for position, result in enumerate(results) if isinstance(result, UnreadableFile)}
+        assert set(range(5)) - bad.keys() == set(finite)
+        assert all(result.path == paths[position] for position, result in bad.items())
+        assert all("no finite answer" in result.reason for result in bad.values())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_one_number_that_is_not_finite_is_enough(net, tmp_path, monkeypatch, value):
+    def forward(self, images):
+        logits = torch.tensor([[1.0, 0.0]]).repeat(len(images), 1)
+        logits[1, 1] = value
+        return logits
+
+    monkeypatch.setattr(TIGraNet, "forward", forward)
+    results = list(predict_files(net, write_images(tmp_path, 3)))
+    assert [type(result) for result in results] == [Prediction, UnreadableFile, Prediction]
+    assert [result.label for result in results if isinstance(result, Prediction)] == ["bolt"] * 2
+
+
+def test_files_that_are_known_to_be_unreadable_are_passed_on(net, tmp_path):
+    paths = write_images(tmp_path, 3)
+    unreadable = UnreadableFile(tmp_path / "pipe.png", "is a named pipe")
+    results = list(predict_files(net, [paths[0], unreadable, *paths[1:]], batch_size=2))
+    assert results[1] == unreadable
+    assert [Path(result.path) for result in results] == [paths[0], unreadable.path, *paths[1:]]
 
 
 def test_a_grey_image_for_a_colour_model_is_reported(tmp_path):

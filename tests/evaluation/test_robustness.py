@@ -25,6 +25,25 @@ def test_it_holds_the_accuracies_and_the_drops(trained, mnist_012):
     assert written["moved"]["rotated"]["drop"] == pytest.approx(result.drop("rotated"))
 
 
+class NanForBright(nn.Module):
+    """NaN for images with a mean above one half, otherwise class 0."""
+
+    def forward(self, images):
+        means = images.mean((1, 2, 3))
+        logits = torch.stack([torch.ones_like(means), torch.zeros_like(means)], 1)
+        return logits.masked_fill(means[:, None] > 0.5, float("nan"))
+
+
+def test_images_without_a_finite_answer_are_counted_and_wrong():
+    images = torch.cat([torch.zeros(15, 1, 8, 8), torch.ones(5, 1, 8, 8)])
+    part = LabelledImages(images, torch.zeros(20, dtype=torch.int64))
+    result = robustness(NanForBright(), DataSet("noise", ("a", "b"), part, part, part))
+    assert (result.upright, result.unanswered) == (75, 5)
+    assert result.moved[QUARTER].mean == 75
+    assert json.loads(json.dumps(result.to_json(), allow_nan=False))["unanswered"] == 5
+    assert robustness(TopHalf(), DataSet("noise", ("a", "b"), part, part, part)).unanswered == 0
+
+
 class TopHalf(nn.Module):
     """Class 0 if the top half is brighter. Keeps the sizes of its batches."""
 

@@ -1,7 +1,9 @@
 import csv
 import json
 import os
+import stat
 import sys
+import threading
 
 import pytest
 
@@ -61,6 +63,81 @@ def test_parquet_without_pyarrow_is_an_error_with_the_command_that_installs_it(t
         open_row_writer(NAMES, parquet=tmp_path / "out.parquet"),
     ):
         pass
+
+
+FORMULAS = [{"path": "-a.png", "label": label, "probability": -1.0} for label in ("=1+1", "+1", "-1", "@x", "\t=1")]
+
+
+def test_text_that_a_spreadsheet_would_execute_is_quoted_in_csv_only(tmp_path, capsys):
+    import pyarrow.parquet as pq
+
+    with open_row_writer(NAMES, csv_file=tmp_path / "out.csv") as write:
+        for row in FORMULAS:
+            write(row)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert rows == [["'-a.png", f"'{row['label']}", "-1.0"] for row in FORMULAS]
+    with open_row_writer(NAMES) as write:
+        write(FORMULAS[0])
+    assert capsys.readouterr().out.splitlines()[1] == "'-a.png,'=1+1,-1.0"
+    with open_row_writer(NAMES, as_json=True) as write:
+        write(FORMULAS[0])
+    assert json.loads(capsys.readouterr().out) == FORMULAS[0]
+    with open_row_writer(NAMES, parquet=tmp_path / "out.parquet") as write:
+        for row in FORMULAS:
+            write(row)
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == FORMULAS
+
+
+def test_column_names_are_quoted_too(tmp_path):
+    with open_row_writer(["path", "=x"], csv_file=tmp_path / "out.csv") as write:
+        write({"path": "a", "=x": 1.0})
+    assert (tmp_path / "out.csv").read_text() == "path,'=x\na,1.0\n"
+
+
+@pytest.mark.parametrize("kind", ["csv_file", "parquet"])
+def test_a_link_stays_and_its_target_is_replaced(tmp_path, kind):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    with open_row_writer(NAMES, **{kind: tmp_path / "link"}) as write:
+        write(ROWS[0])
+    assert (tmp_path / "link").is_symlink()
+    assert b"nut" in (tmp_path / "target").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+
+
+@pytest.mark.parametrize("kind", ["csv_file", "parquet"])
+def test_a_device_stays(tmp_path, kind):
+    """The device is one of its own: a wrong program, run by the administrator, would delete /dev/null."""
+    try:
+        os.mknod(tmp_path / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        (tmp_path / "null").write_text("")
+    except OSError as error:
+        pytest.skip(f"this user cannot create devices: {error}")
+    with open_row_writer(NAMES, **{kind: tmp_path / "null"}) as write:
+        write(ROWS[0])
+    assert stat.S_ISCHR((tmp_path / "null").stat().st_mode)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["csv_file", "parquet"])
+def test_a_named_pipe_receives_the_rows(tmp_path, kind):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    os.mkfifo(tmp_path / "pipe")
+    parts = []
+    reader = threading.Thread(target=lambda: parts.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    with open_row_writer(NAMES, **{kind: tmp_path / "pipe"}) as write:
+        for row in ROWS:
+            write(row)
+    reader.join(timeout=20)
+    if kind == "parquet":
+        assert pq.read_table(pa.BufferReader(parts[0])).to_pylist() == ROWS
+    else:
+        assert len(parts[0].splitlines()) == 3
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
 def test_without_a_file_rows_are_printed_as_csv_or_as_json_lines(capsys):

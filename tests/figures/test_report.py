@@ -2,6 +2,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import get_args
 
 import pytest
 import torch
@@ -9,8 +10,9 @@ import torch
 from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, LabelledImages
+from tigranet.data.augment.rigid import Padding
 from tigranet.evaluation.report import QuarterTurn, report_on
-from tigranet.figures.report import render, save_report
+from tigranet.figures.report import PADDING_TEXT, render, save_report
 
 HOSTILE_NAMES = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
 
@@ -140,3 +142,7 @@ def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_pat
         save_report(page.parent, report, test)
     assert page.read_bytes() == before
     assert sorted(path.name for path in page.parent.iterdir()) == ["report.html", "report.json"]
+
+
+def test_every_padding_has_a_text():
+    assert set(PADDING_TEXT) == set(get_args(Padding))

@@ -50,11 +50,12 @@ def test_digits_are_dark_on_white_and_corners_are_filled_with_zeros():
     assert rotated[0, 0] == 1
 
 
-def test_photographs_are_shown_in_colour_with_reflected_corners():
+@pytest.mark.parametrize("padding", ["reflection", "border", "background"])
+def test_photographs_are_shown_in_colour_with_their_padding_in_the_corners(padding):
     images = torch.rand(1, 3, 8, 8)
-    upright, rotated = shown_images(images, "reflection")
+    upright, rotated = shown_images(images, padding)
     assert upright == pytest.approx(images[0].permute(1, 2, 0).numpy(), abs=1e-6)
-    expected = rotate(images, torch.tensor([45.0]), padding="reflection")[0].permute(1, 2, 0)
+    expected = rotate(images, torch.tensor([45.0]), padding=padding)[0].permute(1, 2, 0)
     assert rotated == pytest.approx(expected.numpy(), abs=1e-6)
 
 

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 
+import lightning as L
 import pytest
 import safetensors.torch
 import torch
@@ -14,6 +15,7 @@ from tigranet import TIGraNet
 from tigranet.data import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training import Hardware, Recipe, fit
+from tigranet.training.checkpoint_file import load_checkpoint
 
 ARCHITECTURE = "SC[2,2]-DP[30]-S[3]-FC[8]"
 
@@ -96,6 +98,69 @@ def test_a_different_training_is_not_resumed(tmp_path, difference):
     net = TIGraNet(ARCHITECTURE, 3, **OTHER_NETWORKS[difference]) if difference in OTHER_NETWORKS else network()
     with pytest.raises(ValueError, match=r"last\.ckpt'.* images, network, recipe or seed"):
         fit(net, data(5 if difference == "images" else 0), data(1), recipe, folder=tmp_path, resume=True)
+
+
+def change_checkpoint(path, change):
+    content = torch.load(path, weights_only=True)
+    change(content)
+    torch.save(content, path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content["callbacks"].clear(),
+        lambda content: content["callbacks"]["Checkpoints"].update(history="none"),
+        lambda content: content["callbacks"]["Checkpoints"].update(lowest="low"),
+        lambda content: content["callbacks"]["Checkpoints"].update(history=[{"unknown": 1}]),
+        lambda content: content["state_dict"].popitem(),
+        lambda content: content.update(loops=5),
+    ],
+    ids=["no callback", "history", "lowest loss", "columns", "weights", "loops"],
+)
+def test_wrong_content_is_an_error_before_the_training(tmp_path, change, monkeypatch):
+    fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path)
+    change_checkpoint(tmp_path / LAST_CHECKPOINT, change)
+    stop_in_step(monkeypatch, 0, 0)
+    with pytest.raises(ValueError, match=r"last\.ckpt'.* Delete it"):
+        fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
+def test_best_weights_that_are_lost_are_an_error_before_the_training(tmp_path, damage, monkeypatch):
+    """The training would otherwise fail at its end."""
+    recipe = Recipe(epochs=2, keep="best")
+    fit(network(), data(), data(1), recipe, folder=tmp_path)
+    damage(tmp_path / "best.ckpt")
+    stop_in_step(monkeypatch, 0, 0)
+    with pytest.raises(ValueError, match=r"best\.ckpt'"):
+        fit(network(), data(), data(1), recipe, folder=tmp_path, resume=True)
+
+
+def test_checkpoints_are_replaced_through_links_and_leave_no_other_file(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / LAST_CHECKPOINT).symlink_to("../disk/file")
+    fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path / "run")
+    assert (tmp_path / "run" / LAST_CHECKPOINT).is_symlink()
+    assert load_checkpoint(tmp_path / "disk" / "file")["epoch"] == 0
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["best.ckpt", "history.csv", "last.ckpt"]
+
+
+def test_a_disk_that_is_full_keeps_the_old_checkpoint(tmp_path, monkeypatch):
+    """Lightning copies a checkpoint from the folder for temporary files, which may fail in the middle."""
+    fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path)
+    before = (tmp_path / LAST_CHECKPOINT).read_bytes()
+
+    def half_a_file(trainer, path, *_, **__):
+        path.write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(L.Trainer, "save_checkpoint", half_a_file)
+    with pytest.raises(OSError, match="No space left"):
+        fit(network(), data(), data(1), Recipe(epochs=1, seed=1), folder=tmp_path)
+    assert (tmp_path / LAST_CHECKPOINT).read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.ckpt", "history.csv", "last.ckpt"]
 
 
 @pytest.mark.parametrize("content", [b"no checkpoint", b""])

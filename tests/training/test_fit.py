@@ -12,6 +12,7 @@ from torch import nn
 
 from tigranet.data import LabelledImages
 from tigranet.training import Diverged, Hardware, Recipe, fit
+from tigranet.training.finite_images import ValidationImagesWarning
 
 
 class Linear(nn.Sequential):
@@ -181,7 +182,7 @@ class NanInValidation(Linear):
 
 
 def test_a_validation_loss_that_is_always_nan_is_an_error():
-    with pytest.raises(Diverged, match=r"validation loss.* learning rate"):
+    with pytest.warns(ValidationImagesWarning), pytest.raises(Diverged, match=r"validation loss.* learning rate"):
         fit(NanInValidation(), easy_data(), easy_data(seed=1), Recipe(epochs=2, keep="best"))
 
 
@@ -245,6 +246,35 @@ def test_a_training_that_diverges_is_an_error(learning_rate):
         train_linear(Recipe(epochs=1, batch_size=4, schedule="cosine", learning_rate=learning_rate))
 
 
+def test_a_training_that_diverges_keeps_the_last_finite_checkpoint(tmp_path, monkeypatch):
+    """The weights become NaN in the last step of the third epoch, after its loss was computed."""
+    module = Linear()
+
+    def step(optimizer, closure):
+        closure()
+        steps.append(optimizer)
+        with torch.no_grad():
+            module[1].weight += torch.nan if len(steps) == 6 else 1e-3
+
+    steps = []
+    monkeypatch.setattr(torch.optim.Adam, "step", step)
+    recipe = Recipe(epochs=3, batch_size=32, learning_rate=0.25, keep="best")
+    with pytest.raises(Diverged, match=r"weights .*epoch 3.* learning rate.*0\.25"):
+        fit(module, easy_data(), easy_data(seed=1), recipe, folder=tmp_path, hardware=Hardware("cpu"))
+    for name in ("last.ckpt", "best.ckpt"):
+        checkpoint = torch.load(tmp_path / name, weights_only=True)
+        assert all(tensor.isfinite().all() for tensor in checkpoint["state_dict"].values())
+    assert torch.load(tmp_path / "last.ckpt", weights_only=True)["epoch"] == 1  # counted from 0
+    assert [int(row["epoch"]) for row in history(tmp_path)] == [1, 2]
+
+
+def test_a_buffer_that_was_infinite_before_is_no_divergence():
+    module = Linear()
+    module.register_buffer("mask", torch.tensor([0.0, -torch.inf]))
+    fit(module, easy_data(), None, Recipe(epochs=1), hardware=Hardware("cpu"))
+    assert module.mask[1] == -torch.inf
+
+
 @pytest.mark.parametrize("precision", ["bf16", "32", "tf32"])
 def test_other_precisions_and_the_deterministic_mode_learn(precision):
     hardware = Hardware(accelerator="cpu", precision=precision, deterministic=True)
@@ -268,7 +298,7 @@ WITH_NAN[3] = torch.nan
     ("train", "validation", "error", "message"),
     [
         ((IMAGES, LABELS[:-1]), (IMAGES, LABELS), ValueError, "64 training images and 63 labels"),
-        ((WITH_NAN, LABELS), (IMAGES, LABELS), ValueError, "training images .*NaN"),
+        ((WITH_NAN, LABELS), (IMAGES, LABELS), ValueError, "training images.* NaN .*position 3"),
         ((IMAGES, LABELS), (IMAGES[:0], LABELS[:0]), ValueError, "no validation images"),
         (
             ((255 * IMAGES).byte(), LABELS),

@@ -1,4 +1,7 @@
+import os
+
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
@@ -22,3 +25,12 @@ def test_features_come_one_after_the_other(folder, model):
     assert isinstance(row, ImageFeatures)
     assert row.path == folder / "a" / "000.png"
     assert len(row.values) == len(names)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of Unix")
+def test_a_named_pipe_and_a_loop_of_links_are_listed(folder, model):
+    os.mkfifo(folder / "a" / "pipe.png")
+    (folder / "b" / "loop").symlink_to("..")
+    result = features(model, folder)
+    assert len(result.paths) == len(result.values) == 40
+    assert [file.path.name for file in result.unreadable_files] == ["pipe.png", "loop"]

@@ -3,7 +3,10 @@ import sys
 import pytest
 import torch
 
+from tigranet.data import load_user_data
+from tigranet.data.leakage import content_hash
 from tigranet.workflows.figures import figures
+from tigranet.workflows.saved_run import write_training_file
 
 
 def test_the_pictures_are_written(folder, model, tmp_path):
@@ -17,6 +20,13 @@ def test_the_pictures_are_written(folder, model, tmp_path):
 def test_the_answers_of_the_baselines_are_drawn_on_request(folder, model, tmp_path):
     drawn = figures(model, folder, tmp_path / "out", baselines=True, epochs=1)
     assert "answers.png" in {path.name for path in drawn.files}
+
+
+def test_training_images_are_left_out_of_the_pictures(folder, model, tmp_path):
+    data, _ = load_user_data(folder)
+    hashes = " ".join(content_hash(image) for image in data.test.images[:2])
+    write_training_file(model, {"seed": 0, "seen": hashes, "tested": "other images"})
+    assert figures(model, folder, tmp_path / "out").excluded_images == 2
 
 
 def test_matplotlib_is_needed(folder, model, tmp_path, monkeypatch):

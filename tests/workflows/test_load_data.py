@@ -1,8 +1,11 @@
 import io
+import os
+import shutil
 
 import pytest
 from rich.console import Console
 
+from tigranet.data.duplicates import DuplicateCounts
 from tigranet.workflows.load_data import LoadedData, is_named_data_set, load_data
 
 
@@ -43,3 +46,40 @@ def test_an_unknown_name_is_refused():
 def test_only_names_are_names(small, tmp_path):
     assert is_named_data_set("eth80")
     assert not any(map(is_named_data_set, ("cats", tmp_path, small)))
+
+
+def test_duplicates_are_counted_on_the_console_and_in_the_result(folder):
+    assert load_data("mnist-012").duplicates is None
+    console = Console(file=io.StringIO(), width=200)
+    assert load_data(folder, console=console).duplicates == DuplicateCounts()
+    assert console.file.getvalue() == ""
+    shutil.copy(folder / "a" / "003.png", folder / "b" / "[red].png")
+    loaded = load_data(folder, console=console)
+    assert loaded.duplicates.conflicting_images == 2
+    assert "different labels: 2 ('a/003.png', 'b/[red].png')" in console.file.getvalue()
+    assert "duplicate images: 1; left out" in console.file.getvalue()
+
+
+def test_common_images_of_a_data_set_in_memory_are_counted_and_stay(small, mnist_012):
+    console = Console(file=io.StringIO(), width=200)
+    assert load_data(mnist_012, console=console).data is mnist_012
+    assert console.file.getvalue() == ""
+    assert load_data(small, console=console).data is small
+    assert "30 of 30 test images of small" in console.file.getvalue()
+
+
+def test_a_hostile_table_is_refused_in_one_line(tmp_path):
+    (tmp_path / "t.csv").write_text("path,label\na\0.png,a\nb.png,b\n")
+    with pytest.raises(ValueError, match=r"line 2 of '.*t\.csv'.*NUL"):
+        load_data(tmp_path / "t.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe\.csv"):
+        load_data(tmp_path / "pipe.csv")
+
+
+def test_folders_and_missing_files_in_a_table_are_unreadable(folder):
+    paths = [*sorted(folder.rglob("*.png")), folder / "a", folder / ("x" * 300), folder / "missing.png"]
+    rows = [f"{path},{'a' if number % 2 else 'b'}" for number, path in enumerate(paths)]  # absolute paths
+    (folder.parent / "t.csv").write_text("\n".join(["path,label", *rows]))
+    loaded = load_data(folder.parent / "t.csv")
+    assert [file.path for file in loaded.unreadable_files] == paths[-3:]

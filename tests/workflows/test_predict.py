@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from tigranet.data import UnreadableFile
@@ -23,6 +25,16 @@ def test_predictions_come_one_after_the_other(folder, model):
     stream = stream_predictions(model, [folder / "a" / "000.png", folder / "b"])
     assert isinstance(next(stream), Prediction)
     assert len(list(stream)) == 20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of Unix")
+def test_a_named_pipe_in_a_folder_is_named_in_its_place(folder, model):
+    os.mkfifo(folder / "a" / "003b.png")
+    results = list(stream_predictions(model, folder))
+    assert [type(result) for result in results] == [Prediction] * 4 + [UnreadableFile] + [Prediction] * 36
+    assert results[4].path == folder / "a" / "003b.png"
+    with pytest.raises(ValueError, match="none of the images"):
+        predict(model, folder / "a" / "003b.png")
 
 
 def test_no_readable_image_is_an_error(folder, model, tmp_path):

@@ -1,7 +1,4 @@
 import json
-from dataclasses import replace
-
-import pytest
 
 from tigranet.data import REGISTRY
 from tigranet.data.leakage import content_hash
@@ -13,10 +10,11 @@ def test_a_folder_without_a_record_has_the_default_run(tmp_path):
 
 
 def test_what_is_written_is_read(tmp_path, small):
-    record = {"seed": 3, "group": "object", "train_images": 9, "recipe": {"epochs": 2}, "other": 1}
+    record = {"seed": 3, "group": "object", "train_images": 9, "recipe": {"epochs": 2}, "data": "p/", "other": 1}
     write_training_file(tmp_path, record | content_hashes("photos/", small))
     run = SavedRun.read(tmp_path)
     assert (run.seed, run.group, run.train_images, run.recipe) == (3, "object", 9, {"epochs": 2})
+    assert run.data == "p/"
     assert run.training_hashes == {content_hash(image) for image in small.train.images}
     assert run.test_hash == content_hash(small.test.images)
     assert json.loads((tmp_path / "training.json").read_text())["other"] == 1
@@ -25,23 +23,6 @@ def test_what_is_written_is_read(tmp_path, small):
 def test_a_named_data_set_needs_no_hashes(small):
     assert content_hashes("mnist-012", small) == {}
     assert content_hashes(small, small).keys() == content_hashes("./mnist-012", small).keys() == {"seen", "tested"}
-
-
-def test_training_images_are_excluded_from_changed_test_images(small):
-    hashes = [content_hash(image) for image in small.test.images]
-    run = SavedRun(training_hashes=frozenset(hashes[:20]), test_hash="that of other images")
-    test = run.exclude_training_images(small).test
-    assert [content_hash(image) for image in test.images] == hashes[20:]
-
-
-def test_unchanged_test_images_stay(small):
-    """A data set whose validation and test images are the same ones remains usable."""
-    hashes = frozenset(content_hash(image) for image in small.train.images)
-    unchanged = SavedRun(training_hashes=hashes, test_hash=content_hash(small.test.images))
-    assert unchanged.exclude_training_images(small) is small
-    assert SavedRun().exclude_training_images(small) is small
-    with pytest.raises(ValueError, match=r"30.*small"):
-        replace(unchanged, test_hash="that of other images").exclude_training_images(small)
 
 
 def test_the_split_is_described(small):

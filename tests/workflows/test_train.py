@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -50,6 +51,19 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     card = (trained.folder / "README.md").read_text()
     assert "`a command`" in card
     assert f"| upright | {trained.result.test:.2f} |" in card
+
+
+def test_duplicates_are_counted_in_the_record_and_the_card(folder, tmp_path):
+    shutil.copy(folder / "a" / "000.png", folder / "b" / "a$[x].png")
+    trained = train(folder, tmp_path / "model", **SMALL)
+    counts = json.loads((trained.folder / "training.json").read_text())["duplicates"]
+    assert (counts["duplicate_images"], counts["conflicting_images"]) == (1, 2)
+    assert counts["conflicting_examples"] == ["a/000.png", "b/a$[x].png"]
+    excluded = [counts[f"excluded_{part}"] for part in ("train", "validation", "test")]
+    assert sum(excluded) == 2
+    assert sum(len(part.labels) for part in (trained.data.train, trained.data.validation, trained.data.test)) == 39
+    assert "different labels: 2 ('a/000.png', 'b/a$[x].png')" in (trained.folder / "README.md").read_text()
+    assert evaluate(trained.folder, folder).excluded_images == 0
 
 
 def test_the_paper_is_quoted_for_its_networks_only(small):

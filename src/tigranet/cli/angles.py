@@ -34,7 +34,7 @@ def angles(
     """Compare networks at every angle: how much their logits change, and how often they are right.
 
     Accuracy is measured for trained networks with the classes of the data. The images are split as for the training of
-    the first network, so that it was trained on none of them.
+    the first network, and images that any of the networks was trained on are left out.
     """
     from tigranet.workflows.compare import compare
 

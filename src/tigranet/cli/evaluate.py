@@ -24,8 +24,12 @@ def evaluate(
     )
     print_unreadable_files(evaluation.unreadable_files, console)
     robustness = evaluation.robustness
+    if robustness.unanswered:
+        console.print(
+            f"test images for which the network gives no finite answer, counted as wrong: {robustness.unanswered}"
+        )
     if as_json:
-        print(json.dumps(robustness.to_json()))
+        print(json.dumps(robustness.to_json() | {"excluded_images": evaluation.excluded_images}))
         return
     table = Table(f"{robustness.images} test images of {robustness.data}", "accuracy, %", "drop")
     table.add_row("upright", f"{robustness.upright:.2f}", "")

@@ -18,7 +18,10 @@ def figures(
     seed: MovementSeed = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Draw the paper's figures: filters, the nodes that pooling keeps, maps of rotated images, and answers."""
+    """Draw the paper's figures: filters, the nodes that pooling keeps, maps of rotated images, and answers.
+
+    Images are split as for the training, and images that the model was trained on are left out.
+    """
     from tigranet.workflows.figures import figures as draw_figures
 
     console = progress_console()

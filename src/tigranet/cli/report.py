@@ -47,7 +47,8 @@ def report(
     )
     print_unreadable_files(result.unreadable_files, console)
     if as_json:
-        print(json.dumps(result.report.to_json() | {"page": str(result.page)}))
+        counts = {"excluded_images": result.excluded_images}
+        print(json.dumps(result.report.to_json() | counts | {"page": str(result.page)}))
         return
     subjects = result.report.subjects
     table = Table("accuracy, %", *(subject.name for subject in subjects))

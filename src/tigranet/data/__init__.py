@@ -2,7 +2,7 @@
 
 from tigranet.data.augment.rigid import ROTATED, Isometry, jitter, rotate, shift
 from tigranet.data.dataset import DataSet, LabelledImages
-from tigranet.data.folder_index import image_files
+from tigranet.data.find_images import image_files
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 from tigranet.data.sources.registry import REGISTRY, data_folder, load
 from tigranet.data.user_data import is_user_data, load_user_data

@@ -73,7 +73,7 @@ def list_names(names: Sequence[str]) -> str:
         The names, separated by commas.
 
     Example:
-        >>> list_names(["a", "b"]), list_names([str(number) for number in range(600)])[-20:]
+        >>> list_names(["a", "b"]), list_names([str(number) for number in range(600)])[-21:]
         ("'a', 'b'", "'8', '9' and 590 more")
     """
     listed = ", ".join(map(repr, names[:MAX_LISTED_NAMES]))

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tigranet.data.augment.rigid import ROTATED, Isometry
+from tigranet.data.duplicates import DuplicateCounts
 
 
 class LabelledImages(NamedTuple):
@@ -79,6 +80,10 @@ class DataSet:
     """Random movement that is applied to the test images."""
     test_files: tuple[str, ...] | None = None
     """Paths of the test images, if they were read from files."""
+    test_positions: Int[Tensor, " test"] | None = None
+    """Positions of the test images among all readable images of a user's folder or file, whatever their size."""
+    duplicates: DuplicateCounts | None = None
+    """Images that occur more than once; None if this was not examined, as for named data sets."""
 
     @property
     def untested_classes(self) -> tuple[str, ...]:

@@ -1,43 +1,25 @@
 """Index a folder of images with one sub-folder per class."""
 
-import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tigranet.data.class_names import check_class_names, names_that_differ_by_case
+from tigranet.data.find_images import find_folders, image_files
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 from tigranet.data.image_io import SUFFIXES
-from tigranet.model_folder import is_model_folder
 
-
-def image_files(folder: Path) -> Iterator[Path]:
-    """Find the image files in a folder and its sub-folders.
-
-    Hidden files and the images inside folders of saved models are skipped.
-
-    Args:
-        folder: Folder to search.
-
-    Yields:
-        Paths of the image files, sorted by name within each folder.
-    """
-    with os.scandir(folder) as entries:
-        visible = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
-    for entry in visible:
-        if entry.is_dir():
-            if not is_model_folder(Path(entry.path)):
-                yield from image_files(Path(entry.path))
-        elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-            yield Path(entry.path)
+if TYPE_CHECKING:
+    from tigranet.data.letterbox import UnreadableFile
 
 
 def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     """Index a folder with one sub-folder per class.
 
     The layout is ``folder/<class>/<image>``, or ``folder/train/<class>/<image>`` with ``val`` and ``test`` next to
-    ``train``. A sub-folder with a saved model is not a class. If there is no ``train``, a sub-folder with the name of a
-    part is a class, provided that there is only one and that it has no sub-folders of its own.
+    ``train``. A sub-folder with a saved model is not a class, and neither is one that cannot be listed. If there is no
+    ``train``, a sub-folder with the name of a part is a class, provided that there is only one and that it has no
+    sub-folders of its own.
 
     Args:
         folder: Folder with the images.
@@ -45,7 +27,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             expression has parentheses, the group is the match of the first pair, otherwise it is the whole match.
 
     Returns:
-        The image files, sorted by part, class and name.
+        The image files, sorted by part, class and name, and what was skipped.
 
     Raises:
         FileNotFoundError: If the folder does not exist.
@@ -65,12 +47,15 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             "put the images of each class into a folder of its own"
         )
     check_class_names(names, folder)
+    skipped: list[UnreadableFile] = []
+    for parent in (folder, *_folders(folder)):  # the sub-folders may be parts
+        find_folders(parent, skipped.append)
     entries = [
         (path, label, part)
         for part, folders in class_folders.items()
         for label, name in enumerate(names)
         if name in folders
-        for path in image_files(folders[name])
+        for path in image_files(folders[name], skipped.append)
     ]
     training_labels = {label for _, label, part in entries if part in ("", "train")}
     for label, name in enumerate(names):
@@ -80,7 +65,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)}){hint}")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups)
+    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
 
 
 def _part_folders(folder: Path) -> dict[str, Path]:
@@ -107,9 +92,8 @@ def _part_folders(folder: Path) -> dict[str, Path]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    """Return the sub-folders that are neither hidden nor saved models."""
-    visible = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    return [path for path in visible if not is_model_folder(path)]
+    """Return the sub-folders that can be listed and are neither hidden nor saved models."""
+    return find_folders(folder)
 
 
 def _match_groups(paths: tuple[Path, ...], folder: Path, pattern: str) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from tigranet.data.value_range import WIDE, full_scale
 
 MAX_CHANNELS = 4
-"""Red, green, blue and alpha. An image with more channels in its last axis, and 1, 3 or 4 entries in its first, is
-taken for one whose channels come first."""
+"""Red, green, blue and alpha. An image with more channels in its last axis, and at most this number of entries in its
+first, is taken for one whose channels come first."""
 
 
 def shape_of_images(pixels: np.ndarray, image_shape: tuple[int, ...] | None = None) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def check_channels_last(shape: tuple[int, ...], array: str) -> None:
     Raises:
         ValueError: If the channels seem to come first.
     """
-    if len(shape) == 3 and shape[2] > MAX_CHANNELS and shape[0] in (1, 3, 4):
+    if len(shape) == 3 and shape[0] <= MAX_CHANNELS < shape[2]:
         raise ValueError(
             f"expected images (height, width, channels), got shape {shape}, where the channels seem to come first: "
             f"use {array}.transpose(0, 2, 3, 1)"

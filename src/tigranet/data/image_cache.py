@@ -1,10 +1,14 @@
 """Decode image files once: the pixels are kept in one file per data set and mapped into memory."""
 
 import hashlib
-import json
+import io
 import os
+import tempfile
 import time
+import warnings
+import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +17,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tigranet.cache_folder import cache_folder
-from tigranet.data.letterbox import UnreadableFile, read_letterboxed
+from tigranet.data.cache_entry import CacheEntry, EntryDescription, map_pixels
+from tigranet.data.cache_locks import exclusive_lock, is_used
+from tigranet.data.letterbox import TemporarilyUnreadableFile, UnreadableFile, read_letterboxed
 
 MAX_CACHE_BYTES = 8 * 2**30
 """Size of the cache. The files that have not been used for the longest time are deleted first."""
 PARTIAL_FILE_LIFETIME = 24 * 60 * 60
 """Seconds after which a partly written file is regarded as left behind by an interrupted run."""
-CACHE_FORMAT = 3
+CACHE_FORMAT = 4
 """Version of the cache format. Increase it when decoding changes."""
+
+
+class DecodeCacheWarning(UserWarning):
+    """Decoded images cannot be stored, so the files are decoded again next time."""
 
 
 def decode_images(
@@ -29,8 +39,13 @@ def decode_images(
     """Read image files at one square size, from the cache if they are in it.
 
     The cache is the sub-folder ``decoded`` of :func:`~tigranet.cache_folder.cache_folder`. An entry is found by the
-    names, sizes and modification times of the files. The returned tensor is the cached file mapped into memory, so
+    names, sizes and times of modification of the files. The returned tensor is the cached file mapped into memory, so
     that only the images in use take memory; writing to the tensor does not change the file.
+
+    An entry that is damaged or incomplete is made again. Files that could not be reached, for example because a
+    permission was denied, are tried again each time. If several processes need the same entry, one of them makes it
+    and the others wait. If the cache cannot be written, a :class:`DecodeCacheWarning` says so, and the images are in a
+    temporary file or in memory.
 
     Args:
         paths: Paths of the files.
@@ -43,55 +58,104 @@ def decode_images(
         read.
 
     Raises:
-        OSError: If the cache folder cannot be written.
         ValueError: If no file can be read, or the images differ in their number of channels.
     """
-    folder = cache_folder() / "decoded"
-    pixel_file = folder / f"{_fingerprint(paths, size, color)}.f4"
-    description_file = pixel_file.with_suffix(".json")
+    folder: Path | None = None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not pixel_file.exists():
-            _write(pixel_file, description_file, paths, size, color, step)
-            _delete_old_files(folder, pixel_file)
-        os.utime(pixel_file)
+        folder = cache_folder() / "decoded"
+        entry = CacheEntry(folder / f"{_fingerprint(paths, size, color)}.f4")
+        result = _load(entry, paths, size, color)
+        if result is None:
+            folder.mkdir(parents=True, exist_ok=True)
+            with exclusive_lock(entry.lock_file, lambda: _file_sizes(entry.staged_files())) as is_alone:
+                if is_alone:
+                    _delete(entry.staged_files())  # of processes that were killed
+                result = _load(entry, paths, size, color)  # another process may have made it
+                if result is None:
+                    result = _decode_into(entry, paths, size, color, step)
     except OSError as error:
-        raise OSError(f"'{folder}': {error.strerror}: set TIGRANET_CACHE to a folder that can be written") from None
-    description = json.loads(description_file.read_text())
-    pixels = np.memmap(pixel_file, np.float32, mode="c", shape=tuple(description["shape"]))  # "c": copy on write
-    unreadable = [UnreadableFile(paths[position], reason) for position, reason in description["broken"]]
-    return torch.from_numpy(pixels), torch.tensor(description["read"], dtype=torch.int64), unreadable
+        _warn(folder, error)
+        result = _decode_unnamed(paths, size, color, step)
+    pixels, description = result
+    unreadable = [UnreadableFile(paths[position], reason) for position, reason in description.unreadable]
+    return pixels, torch.tensor(description.read, dtype=torch.int64), unreadable
 
 
-def _write(
-    pixel_file: Path, description_file: Path, paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
-) -> None:
-    temporary = pixel_file.with_name(f".{pixel_file.name}.{os.getpid()}")
+def _load(entry: CacheEntry, paths: Sequence[Path], size: int, color: bool) -> tuple[Tensor, EntryDescription] | None:
+    """Load an entry, unless it is missing, damaged, or lacks a file that can be reached now."""
+    result = entry.load(len(paths), size)
+    if result is None or not result[1].temporary:
+        return result
+    retries = read_letterboxed([paths[position] for position in result[1].temporary], size, color)
+    return result if all(isinstance(image, TemporarilyUnreadableFile) for _, image in retries) else None
+
+
+def _decode_into(
+    entry: CacheEntry, paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
+) -> tuple[Tensor, EntryDescription]:
+    """Decode all files into a new entry. If a file changes meanwhile, the entry is not kept."""
+    staged = entry.staged_file()
+    try:
+        with staged.open("xb") as file:
+            description = _decode(file.write, paths, size, color, step)
+        if f"{_fingerprint(paths, size, color)}.f4" == entry.pixel_file.name:
+            try:
+                entry.publish(staged, description)
+                _delete_old_files(entry.pixel_file.parent, entry.pixel_file)
+            except OSError as error:
+                _warn(staged.parent, error)
+        if (result := entry.load(len(paths), size)) is not None:
+            return result
+        with staged.open("rb") as file:  # the pixels are complete, and stay usable when their file is deleted
+            return map_pixels(file, description), description
+    finally:
+        _delete([staged])
+
+
+def _decode_unnamed(
+    paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
+) -> tuple[Tensor, EntryDescription]:
+    """Decode all files into a temporary file without a name, or into memory if that is not possible either."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            description = _decode(file.write, paths, size, color, step)
+            file.flush()
+            return map_pixels(file, description), description
+    except OSError:
+        buffer = io.BytesIO()
+        description = _decode(buffer.write, paths, size, color, step)
+        pixels = np.frombuffer(buffer.getbuffer(), np.float32).reshape(description.shape)
+        return torch.from_numpy(pixels), description
+
+
+def _decode(
+    write: Callable[[bytes], object], paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
+) -> EntryDescription:
+    """Decode all files and pass their pixels to ``write``."""
     positions: list[int] = []
     unreadable: list[tuple[int, str]] = []
-    channels = 0
-    try:
-        with temporary.open("wb") as file:
-            for position, (path, image) in enumerate(read_letterboxed(paths, size, color)):
-                step()
-                if isinstance(image, UnreadableFile):
-                    unreadable.append((position, image.reason))
-                    continue
-                channels = channels or image.shape[0]
-                if image.shape[0] != channels:
-                    raise ValueError(
-                        f"expected the same number of channels in all images, got {channels} in "
-                        f"'{paths[positions[0]]}' and {image.shape[0]} in '{path}': leave out --color"
-                    )
-                file.write(image.numpy().tobytes())
-                positions.append(position)
-        if not positions:
-            raise ValueError(f"none of the images can be read; the first, '{paths[0]}': {unreadable[0][1]}")
-        shape = (len(positions), channels, size, size)
-        description_file.write_text(json.dumps({"shape": shape, "read": positions, "broken": unreadable}))
-        os.replace(temporary, pixel_file)  # last, so that the description is complete wherever the pixels exist
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary: list[int] = []
+    channels = checksum = 0
+    for position, (path, image) in enumerate(read_letterboxed(paths, size, color)):
+        step()
+        if isinstance(image, UnreadableFile):
+            unreadable.append((position, image.reason))
+            if isinstance(image, TemporarilyUnreadableFile):
+                temporary.append(position)
+            continue
+        channels = channels or image.shape[0]
+        if image.shape[0] != channels:
+            raise ValueError(
+                f"expected the same number of channels in all images, got {channels} in "
+                f"'{paths[positions[0]]}' and {image.shape[0]} in '{path}': leave out --color"
+            )
+        content = image.numpy().tobytes()
+        checksum = zlib.crc32(content, checksum)
+        write(content)
+        positions.append(position)
+    if not positions:
+        raise ValueError(f"none of the images can be read; the first, '{paths[0]}': {unreadable[0][1]}")
+    return EntryDescription((len(positions), channels, size, size), positions, unreadable, temporary, checksum)
 
 
 def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
@@ -99,8 +163,9 @@ def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
     for path in paths:
         try:
             status = path.stat()
-            digest.update(f"{status.st_size} {status.st_mtime_ns} ".encode())
-        except OSError:
+            # The time of the last change of status also changes if the modification time is set back.
+            digest.update(f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} ".encode())
+        except (OSError, ValueError):  # ValueError: a NUL in the path
             digest.update(b"missing ")
         digest.update(os.fsencode(path.absolute()) + b"\0")
     return digest.hexdigest()[:32]
@@ -109,15 +174,44 @@ def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:
 def _delete_old_files(folder: Path, new_file: Path) -> None:
     """Delete partial files of interrupted runs, and the oldest files until the cache is small enough.
 
-    A partial file that another process is still writing has a recent modification time, and stays.
+    A partial file that another process is still writing has a recent modification time, and stays. Files that a process
+    uses stay too. Other processes may delete files at the same time.
     """
-    for file in folder.glob(".*.f4.*"):
-        if time.time() - file.stat().st_mtime > PARTIAL_FILE_LIFETIME:
-            file.unlink(missing_ok=True)
-    files = sorted(folder.glob("*.f4"), key=lambda file: file.stat().st_mtime)
-    total = sum(file.stat().st_size for file in files)
+    remnants = [*folder.glob(".*"), *(file for file in folder.glob("*.json") if not file.with_suffix(".f4").exists())]
+    old = time.time() - PARTIAL_FILE_LIFETIME
+    _delete([file for file, status in _statuses(remnants) if status.st_mtime < old])
+    statuses = sorted(_statuses(list(folder.glob("*.f4"))), key=lambda item: item[1].st_mtime)
+    total = sum(status.st_size for _, status in statuses)
+    for file, status in statuses:
+        if total > MAX_CACHE_BYTES and file != new_file and not is_used(file):
+            total -= status.st_size
+            _delete([file, file.with_suffix(".json")])
+
+
+def _statuses(files: Sequence[Path]) -> list[tuple[Path, os.stat_result]]:
+    """Return the files that still exist, with their sizes and times."""
+    statuses = []
     for file in files:
-        if total > MAX_CACHE_BYTES and file != new_file:
-            total -= file.stat().st_size
+        with suppress(OSError):
+            statuses.append((file, file.stat()))
+    return statuses
+
+
+def _warn(folder: Path | None, error: OSError) -> None:
+    warnings.warn(
+        f"decoded images are not stored in '{folder or 'the cache'}': {error.strerror or error}: "
+        "set TIGRANET_CACHE to a folder that can be written and has space",
+        DecodeCacheWarning,
+        stacklevel=3,
+    )
+
+
+def _file_sizes(files: Sequence[Path]) -> dict[Path, int]:
+    return {file: status.st_size for file, status in _statuses(files)}
+
+
+def _delete(files: Sequence[Path]) -> None:
+    """Delete files, except those that another process deleted first or does not let go."""
+    for file in files:
+        with suppress(OSError):
             file.unlink()
-            file.with_suffix(".json").unlink(missing_ok=True)

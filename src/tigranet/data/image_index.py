@@ -1,7 +1,9 @@
 """A list of image files with their labels: the common result of indexing a folder or a table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from tigranet.data.letterbox import UnreadableFile
 
 PART_NAMES = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 """The part of a data set for each name in common use, in lower case."""
@@ -11,7 +13,7 @@ PART_NAMES = {"train": "train", "val": "validation", "valid": "validation", "val
 class ImageIndex:
     """Image files with the label, part and group of each.
 
-    All tuples except ``class_names`` have one entry per image.
+    All tuples except ``class_names`` and ``skipped`` have one entry per image.
     """
 
     class_names: tuple[str, ...]
@@ -22,5 +24,9 @@ class ImageIndex:
     """Positions in ``class_names``."""
     parts: tuple[str, ...]
     """'train', 'validation' or 'test'; '' if the data do not assign a part, so that it is drawn at random."""
+    repeated_rows: int = field(default=0, kw_only=True)
+    """Number of rows of a table that repeat an earlier row, and are not among the images."""
     groups: tuple[str, ...] | None = None
     """Names of groups, such as the object in the image. Images of one group never go to different parts."""
+    skipped: tuple[UnreadableFile, ...] = ()
+    """What is not an image file or a folder that can be searched, with the reasons."""

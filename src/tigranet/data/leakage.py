@@ -1,15 +1,17 @@
-"""Prevent leakage: remove images from the test set that a model was trained on."""
+"""Prevent leakage: recognise images by their pixels, and remove from a test what a model was trained on."""
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from tigranet.data.dataset import DataSet
+from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.duplicates import DuplicateCounts, exclude_duplicates
 
 
 def content_hash(pixels: Float[Tensor, "*batch maps height width"]) -> str:
@@ -29,25 +31,79 @@ def content_hash(pixels: Float[Tensor, "*batch maps height width"]) -> str:
     return hashlib.blake2b(np.ascontiguousarray(pixels.numpy()).data, digest_size=8).hexdigest()
 
 
-def exclude_images(data: DataSet, training_hashes: Collection[str]) -> DataSet:
-    """Remove the test images whose content hash is in ``training_hashes``.
+def hash_images(images: Float[Tensor, "count maps height width"]) -> list[str]:
+    """Return the content hash of each image.
+
+    One image is read at a time, so that images in a file that is mapped into memory may be larger than the memory.
+
+    Args:
+        images: The images.
+
+    Returns:
+        For each image, the same hash as :func:`content_hash`.
+    """
+    return [content_hash(images[position]) for position in range(len(images))]
+
+
+def hash_pictures(images: Float[Tensor, "count maps height width"]) -> list[str]:
+    """Return a hash of each picture, which does not depend on how the picture was saved.
+
+    Pixels are rounded to 16 bits before they are hashed. A grey picture that was saved in colour then has the hash of
+    the original, although its luminance differs in the last digit. One image is read at a time.
+
+    Args:
+        images: The images, in [0, 1].
+
+    Returns:
+        The hashes, which are different from those of :func:`hash_images`.
+    """
+    pictures = (np.rint(images[position].numpy() * np.float32(65535)) for position in range(len(images)))
+    return [hashlib.blake2b(picture.astype(np.uint16).tobytes(), digest_size=8).hexdigest() for picture in pictures]
+
+
+def exclude_duplicate_images(
+    source: Path,
+    images: LabelledImages,
+    parts: Sequence[Int[Tensor, "_"]],
+    paths: Sequence[Path] | None = None,
+    repeated_rows: int = 0,
+) -> tuple[list[Int[Tensor, "_"]], DuplicateCounts]:
+    """Leave out of the parts of a data set what occurs in an earlier part, or has two labels.
+
+    Args:
+        source: The folder or file that the images come from, for messages.
+        images: All images.
+        parts: Positions of the training, validation and test images.
+        paths: Path of each image, for messages.
+        repeated_rows: Number of rows of a table that repeat another row, for the counts.
+
+    Returns:
+        The positions that remain in each part, and the counts (see
+        :func:`~tigranet.data.duplicates.exclude_duplicates`).
+
+    Raises:
+        ValueError: If there are test images, and none remains.
+    """
+    hashes = hash_pictures(images.images)
+    return exclude_duplicates(source, hashes, images.labels.tolist(), parts, paths, repeated_rows)
+
+
+def exclude_images(data: DataSet, is_excluded: Sequence[bool]) -> DataSet:
+    """Remove test images.
 
     Args:
         data: The data set.
-        training_hashes: Hashes of the images that a model was trained on (see :func:`content_hash`).
+        is_excluded: For each test image, whether it is removed.
 
     Returns:
         The data set without these test images, or ``data`` itself if there are none.
-
-    Raises:
-        ValueError: If no test image remains.
     """
-    unseen = [position for position, image in enumerate(data.test.images) if content_hash(image) not in training_hashes]
-    if len(unseen) == len(data.test.labels):
+    if not any(is_excluded):
         return data
-    if not unseen:
-        raise ValueError(
-            f"the model was trained on all {len(data.test.labels)} test images of {data.name}: test it on other images"
-        )
-    files = None if data.test_files is None else tuple(data.test_files[position] for position in unseen)
-    return replace(data, test=data.test.take(torch.tensor(unseen)), test_files=files)
+    remaining = [position for position, excluded in enumerate(is_excluded) if not excluded]
+    return replace(
+        data,
+        test=data.test.take(torch.tensor(remaining, dtype=torch.int64)),
+        test_files=None if data.test_files is None else tuple(data.test_files[position] for position in remaining),
+        test_positions=None if data.test_positions is None else data.test_positions[remaining],
+    )

@@ -14,6 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from tigranet.data.image_io import UnreadableImageError, read_image
+from tigranet.data.system_failures import is_system_failure
 
 MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically."""
@@ -24,6 +25,10 @@ class UnreadableFile(NamedTuple):
 
     path: Path
     reason: str
+
+
+class TemporarilyUnreadableFile(UnreadableFile):
+    """A file that the system did not give access to. Another attempt may succeed."""
 
 
 def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> Float[np.ndarray, "size size channels"]:
@@ -55,12 +60,12 @@ def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> F
 
 
 def read_letterboxed(
-    paths: Iterable[Path], size: int, color: bool, workers: int = 4, window: int = 256
+    paths: Iterable[Path | UnreadableFile], size: int, color: bool, workers: int = 4, window: int = 256
 ) -> Iterator[tuple[Path, Float[Tensor, "channels size size"] | UnreadableFile]]:
     """Read image files in parallel and bring each to one square size.
 
     Args:
-        paths: Paths of the files.
+        paths: Paths of the files. A file that is already known to be unreadable is passed on.
         size: Side length of the images in pixels.
         color: Keep all channels instead of the luminance.
         workers: Number of threads.
@@ -70,11 +75,14 @@ def read_letterboxed(
         For each file, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
     """
 
-    def read(path: Path) -> tuple[Path, Tensor | UnreadableFile]:
+    def read(path: Path | UnreadableFile) -> tuple[Path, Tensor | UnreadableFile]:
+        if isinstance(path, UnreadableFile):
+            return path.path, path
         try:
             image = letterbox(read_image(path, color), size)
         except UnreadableImageError as error:
-            return path, UnreadableFile(path, str(error))
+            kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
+            return path, kind(path, str(error))
         return path, torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1).contiguous()
 
     remaining = iter(paths)

@@ -13,8 +13,10 @@ from tigranet.data.augment.rigid import Isometry
 from tigranet.data.class_names import check_class_names
 from tigranet.data.csv_index import index_csv
 from tigranet.data.dataset import DataSet, LabelledImages
+from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
+from tigranet.data.leakage import exclude_duplicate_images
 from tigranet.data.letterbox import UnreadableFile, default_file_size
 from tigranet.data.npz_data import read_npz_images
 from tigranet.data.splits import draw, split
@@ -47,7 +49,8 @@ def load_user_data(
 ) -> tuple[DataSet, list[UnreadableFile]]:
     """Load a folder, a table or an .npz file as a data set.
 
-    Images are brought to one square size (see :func:`~tigranet.data.letterbox.letterbox`).
+    Images are brought to one square size (see :func:`~tigranet.data.letterbox.letterbox`). Images that occur more than
+    once are counted and left out of the test where necessary (see :mod:`~tigranet.data.duplicates`).
 
     If the data do not assign parts, 15 % of each class are drawn for validation and 15 % for testing; or, with
     ``train_images``, that number is drawn for training and all others are for testing. If the data assign a training
@@ -74,7 +77,10 @@ def load_user_data(
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder '{path}'")
+    if not path.is_dir() and not path.is_file():  # opening a named pipe would block
+        raise ValueError(f"'{path}' {unusable_reason(path)}: give a folder, a table or an .npz file")
     unreadable: list[UnreadableFile] = []
+    repeated_rows = 0
     paths: list[Path] | None = None
     if path.suffix.lower() == ".npz":
         arrays = read_npz_images(path, size, color, group)
@@ -85,19 +91,21 @@ def load_user_data(
         index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
         check_class_names(index.class_names, path)
         images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
+        unreadable = [*index.skipped, *unreadable]
         positions = readable.tolist()
-        class_names = index.class_names
+        class_names, repeated_rows = index.class_names, index.repeated_rows
         all_images = LabelledImages(images, torch.tensor(index.labels)[readable])
         paths = [index.paths[position] for position in positions]
         parts = tuple(index.parts[position] for position in positions)
         groups = None if index.groups is None else tuple(index.groups[position] for position in positions)
     _check_training_images(path, class_names, all_images.labels, parts)
     indices = _assign_parts(all_images.labels, class_names, parts, groups, seed, train_images)
+    indices, duplicates = exclude_duplicate_images(path, all_images, indices, paths, repeated_rows)
     files = None if paths is None else tuple(str(paths[position]) for position in indices[2].tolist())
     train, validation, test = (_take(all_images, part) for part in indices)
     name = path.resolve().name if path.is_dir() else path.stem
     test_motion = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
-    return DataSet(name, class_names, train, validation, test, test_motion, files), unreadable
+    return DataSet(name, class_names, train, validation, test, test_motion, files, indices[2], duplicates), unreadable
 
 
 def _assign_parts(

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tigranet.data.augment.rigid import Interpolation, Isometry
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, module_device
-from tigranet.evaluation.predictions import Transform, identity
+from tigranet.evaluation.predictions import Transform, highest_classes, identity
 
 MIN_MOVED_IMAGES = 1000
 """Small data sets are moved several times, with new random movements, until there are at least this many images."""
@@ -51,7 +51,8 @@ def predict(
         transform: A function that each batch is passed through first, on the device of the network.
 
     Returns:
-        The class indices, on the CPU.
+        The class indices, on the CPU; :data:`~tigranet.evaluation.predictions.NO_ANSWER`, which counts as wrong, for
+        an image with a logit that is NaN or infinite.
     """
     batches = images.split(batch_size or _batch_size(module_device(module)))
     return _highest_classes(module, batches, transform)
@@ -131,7 +132,7 @@ def _moved_batches(
 
 
 def _highest_classes(module: nn.Module, batches: Iterable[Tensor], transform: Transform = identity) -> Tensor:
-    return apply_in_batches(module, batches, lambda batch: module(transform(batch)).argmax(1))
+    return apply_in_batches(module, batches, lambda batch: highest_classes(module(transform(batch))))
 
 
 def _percentage_correct(classes: Tensor, data: LabelledImages) -> float:

@@ -6,6 +6,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+NOT_FINITE = "the network gives no finite answer for"
+"""Beginning of the reason why an image has no prediction and no features."""
+
 
 def module_device(module: nn.Module) -> torch.device:
     """Return the device of a module.
@@ -66,3 +69,28 @@ def apply_in_batches(
     device = module_device(module)
     with inference(module):
         return torch.cat([(function or module)(batch.to(device)) for batch in batches]).cpu()
+
+
+def require_finite(outputs: Tensor) -> Tensor:
+    """Check that a network has a finite answer for every image.
+
+    Args:
+        outputs: The outputs of the network.
+
+    Returns:
+        The same outputs.
+
+    Raises:
+        ValueError: If there is NaN or infinity among them.
+
+    Shape:
+        ``outputs`` is (count, ...).
+    """
+    is_finite = outputs.flatten(1).isfinite().all(1)
+    if not is_finite.all():
+        count, first = int((~is_finite).sum()), int((~is_finite).nonzero()[0])
+        raise ValueError(
+            f"{NOT_FINITE} {count} of {len(outputs)} images, the first at position {first}: its weights or the pixels "
+            "are too large, train it again or scale the pixels to [0, 1]"
+        )
+    return outputs

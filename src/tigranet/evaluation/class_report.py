@@ -9,7 +9,7 @@ from jaxtyping import Int
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from tigranet.data.dataset import LabelledImages
-from tigranet.evaluation.predictions import Predictions
+from tigranet.evaluation.predictions import Predictions, names_of_answers
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def confusion_counts(
         classes: Number of classes.
 
     Returns:
-        The confusion matrix: rows are true classes, columns predicted ones.
+        The confusion matrix: rows are true classes, columns predicted ones. Images without an answer are in no column.
     """
     labels, predicted = data.labels.numpy(), predictions.classes.numpy()
     return np.asarray(confusion_matrix(labels, predicted, labels=np.arange(classes)))
@@ -107,7 +107,7 @@ def confident_mistakes(
     return tuple(
         Mistake(
             image,
-            class_names[int(predictions.classes[image])],
+            names_of_answers(class_names)[int(predictions.classes[image])],
             class_names[int(data.labels[image])],
             float(predictions.confidence[image]),
             None if files is None else files[image],

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tigranet.data.augment.rigid import Padding, rotate, shift
 from tigranet.data.dataset import LabelledImages
-from tigranet.evaluation.predictions import Transform, logits_of, predict_classes
+from tigranet.evaluation.predictions import Transform, highest_classes, logits_of, predict_classes
 from tigranet.testing import invariance_error
 
 ANGLES = tuple(float(angle) for angle in range(0, 361, 15))
@@ -240,7 +240,7 @@ def invariance(
     for angle in angles:
         if angle % 360 not in results:
             logits = logits_of(module, images, partial(rotate_all, degrees=angle, padding=padding))
-            accuracy = 0.0 if labels is None else 100 * float((logits.argmax(1) == labels).double().mean())
+            accuracy = 0.0 if labels is None else 100 * float((highest_classes(logits) == labels).double().mean())
             results[angle % 360] = relative_change(logits, upright), accuracy
         step()
     changes, accuracies = zip(*(results[angle % 360] for angle in angles), strict=True)
@@ -249,6 +249,8 @@ def invariance(
 
 def relative_change(after: Float[Tensor, "count numbers"], before: Float[Tensor, "count numbers"]) -> float:
     r"""Return the mean over the rows of :math:`\lVert\text{after} - \text{before}\rVert / \lVert\text{before}\rVert`.
+
+    Rows with NaN or infinity do not count.
 
     Args:
         after: The changed vectors.
@@ -261,7 +263,8 @@ def relative_change(after: Float[Tensor, "count numbers"], before: Float[Tensor,
         >>> relative_change(torch.tensor([[3.0, 4.0], [1.0, 0.0]]), torch.tensor([[3.0, 4.0], [2.0, 0.0]]))
         0.25
     """
-    after, before = after.double(), before.double()
+    is_finite = after.isfinite().all(1) & before.isfinite().all(1)
+    after, before = after[is_finite].double(), before[is_finite].double()
     return float(((after - before).norm(dim=1) / before.norm(dim=1)).mean())
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
-from tigranet.evaluation.batched_inference import apply_in_batches, inference
+from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, inference
 from tigranet.model import TIGraNet
 
 UNKNOWN = "unknown"
@@ -31,7 +31,7 @@ class Prediction:
 
 
 def predict_files(
-    net: TIGraNet, paths: Iterable[Path], reject: float = 0.0, batch_size: int = BATCH_SIZE
+    net: TIGraNet, paths: Iterable[Path | UnreadableFile], reject: float = 0.0, batch_size: int = BATCH_SIZE
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
@@ -40,12 +40,13 @@ def predict_files(
 
     Args:
         net: The network.
-        paths: The files.
+        paths: The files. A file that is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
         batch_size: Batch size.
 
     Yields:
-        For each file, in order, its prediction, or the reason why it cannot be read.
+        For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
+        gives NaN or infinity for it.
 
     Raises:
         ValueError: If ``reject`` is not a probability, or if the network has no image size.
@@ -62,7 +63,7 @@ def predict_files(
 
 
 def file_features(
-    net: TIGraNet, paths: Iterable[Path], batch_size: int = BATCH_SIZE
+    net: TIGraNet, paths: Iterable[Path | UnreadableFile], batch_size: int = BATCH_SIZE
 ) -> Iterator[tuple[Path, Float[Tensor, " features"] | UnreadableFile]]:
     """Compute the invariant features of image files.
 
@@ -71,11 +72,12 @@ def file_features(
 
     Args:
         net: The network.
-        paths: The files.
+        paths: The files. A file that is already known to be unreadable is passed on.
         batch_size: Batch size.
 
     Yields:
-        For each file, in order, its path with its features on the CPU, or with the reason why it cannot be read.
+        For each file, in order, its path with its features on the CPU, or with the reason why there are none: it cannot
+        be read, or the network gives NaN or infinity for it.
 
     Raises:
         ValueError: If the network has no image size.
@@ -105,9 +107,9 @@ def feature_names(net: TIGraNet) -> list[str]:
 
 
 def _apply_to_files(
-    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path], batch_size: int
+    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path | UnreadableFile], batch_size: int
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
-    """Yield each path with its row of the output of ``function``, or with the reason why it cannot be read."""
+    """Yield each path with its row of the output of ``function``, or with the reason why there is none."""
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
@@ -116,8 +118,9 @@ def _apply_to_files(
         outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
         for path, image in batch:
             if isinstance(image, UnreadableFile):
-                yield path, image
+                yield path, UnreadableFile(*image)  # whether another attempt may succeed matters to the cache only
             elif image.shape[0] != net.in_maps:
                 yield path, UnreadableFile(path, f"has {image.shape[0]} channels, the model reads {net.in_maps}")
             else:
-                yield path, next(outputs)
+                output = next(outputs)
+                yield path, output if output.isfinite().all() else UnreadableFile(path, f"{NOT_FINITE} this image")

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.dataset import DataSet
-from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
+from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
+from tigranet.evaluation.predictions import NO_ANSWER
 from tigranet.model import TIGraNet
 
 QUARTER, NEAREST = "turned by 90 degrees", "rotated, pixels not interpolated"
@@ -28,6 +29,8 @@ class Robustness:
     """Accuracy on the images as they are."""
     moved: dict[str, Accuracy]
     """Accuracy by kind of movement."""
+    unanswered: int = 0
+    """Number of upright images for which the network gives NaN or infinity. They count as wrong."""
 
     def drop(self, how: str) -> float:
         """Return the loss of accuracy from upright to moved images.
@@ -120,7 +123,9 @@ def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
         NEAREST: moved_accuracy(module, test, rotation, seed, "nearest"),
         str(shift): moved_accuracy(module, test, shift, seed),
     }
-    return Robustness(data.name, len(test.labels), accuracy(module, test), moved)
+    classes = predict(module, test.images)
+    upright = 100 * float((classes == test.labels).double().mean())
+    return Robustness(data.name, len(test.labels), upright, moved, int((classes == NO_ANSWER).sum()))
 
 
 def _quarter_turn(images: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tigranet.atomic_files import atomic_write, check_writable
+from tigranet.atomic_files import atomic_binary_write, atomic_write
+from tigranet.csv_text import quote_formula
 
 Row = dict[str, Any]
 """Values by column name."""
@@ -24,7 +25,8 @@ def open_row_writer(
 ) -> Iterator[Callable[[Row], None]]:
     """Open a destination for rows.
 
-    Without a file, rows are printed: as CSV below a header, or as one JSON object per line.
+    Without a file, rows are printed: as CSV below a header, or as one JSON object per line. In CSV, text that a
+    spreadsheet would execute as a formula is quoted (see :func:`tigranet.csv_text.quote_formula`).
 
     Args:
         names: Column names.
@@ -53,8 +55,12 @@ def open_row_writer(
 
 def _csv_writer(file: Any, names: Sequence[str]) -> Callable[[Row], None]:
     table = csv.DictWriter(file, names, lineterminator="\n")
-    table.writeheader()
-    return table.writerow
+    table.writerow({name: quote_formula(name) for name in names})
+
+    def write(row: Row) -> None:
+        table.writerow({name: quote_formula(value) if isinstance(value, str) else value for name, value in row.items()})
+
+    return write
 
 
 @contextmanager
@@ -67,7 +73,6 @@ def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row]
         raise ModuleNotFoundError("writing Parquet needs pyarrow: pip install 'tigranet[parquet]'") from None
     schema = pa.schema([(name, pa.string() if name in TEXT_COLUMNS else pa.float64()) for name in names])
     buffer: list[Row] = []
-    staged = path.with_name(f".{path.name}.{os.getpid()}")
 
     def flush() -> None:
         table.write_table(pa.Table.from_pylist(buffer, schema))
@@ -78,14 +83,9 @@ def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row]
         if len(buffer) == PARQUET_ROW_GROUP:
             flush()
 
-    check_writable(path)
-    try:
-        with pq.ParquetWriter(staged, schema) as table:
-            yield write
-            flush()
-        os.replace(staged, path)
-    finally:
-        staged.unlink(missing_ok=True)
+    with atomic_binary_write(path) as file, pq.ParquetWriter(file, schema) as table:
+        yield write
+        flush()
 
 
 def _as_utf8(text: str) -> str:

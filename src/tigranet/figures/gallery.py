@@ -11,6 +11,7 @@ from tigranet.architecture import DP, MC, SC
 from tigranet.data.augment.rigid import Isometry, rotate
 from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.evaluation.accuracy import predict
+from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import save_png_and_svg
 from tigranet.figures.filters import draw_filters, largest_eigenvalue
 from tigranet.figures.maps import draw_convolution_map, draw_image_row, draw_pooling, map_planes, pooled_maps
@@ -114,7 +115,7 @@ def _draw_rotated_image(net: TIGraNet, data: DataSet) -> Figure:
         rows[0],
         [image.mean(0).numpy() for image in images],
         misclassified=(predictions != data.test.labels[index]).tolist(),
-        captions=[data.class_names[prediction] for prediction in predictions.tolist()],
+        captions=[names_of_answers(data.class_names)[prediction] for prediction in predictions.tolist()],
     )
     title = f"one image at {len(ROTATION_ANGLES)} angles with its predictions; maps of convolution {len(convolutions)}"
     rows[0].set_title(title, fontsize=9, loc="left")
@@ -153,7 +154,7 @@ def _draw_test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
     else:
         indices = _interleave_classes(test.labels)[:COLUMNS]
     images, misclassified = test.images[indices], wrong[indices].tolist()
-    captions = [data.class_names[prediction] for prediction in predictions[indices].tolist()]
+    captions = [names_of_answers(data.class_names)[prediction] for prediction in predictions[indices].tolist()]
     convolutions = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
     layer_and_map = [
         (number, map_index)

@@ -7,6 +7,7 @@ from torch import nn
 
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import accuracy, predict
+from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.maps import draw_image_row
 
 
@@ -33,7 +34,7 @@ def draw_predictions(
     planes = [image.mean(0).numpy() for image in examples.images]
     for row, (name, network) in zip(axes, networks.items(), strict=True):
         predictions = predict(network, examples.images)
-        captions = [class_names[prediction] for prediction in predictions.tolist()]
+        captions = [names_of_answers(class_names)[prediction] for prediction in predictions.tolist()]
         draw_image_row(row, planes, misclassified=(predictions != examples.labels).tolist(), captions=captions)
         title = f"{name}: accuracy {accuracy(network, data):.1f} % on {len(data.labels):,} images"
         row.set_title(title, fontsize=9, loc="left")

@@ -27,7 +27,12 @@ from tigranet.figures.curves import (
 from tigranet.figures.figure_output import inline_svg, png_data_uri
 
 PAGE_NAME, JSON_NAME = "report.html", "report.json"
-PADDING_TEXT = {"zeros": "zeros (black)", "reflection": "a mirror image of the border"}
+PADDING_TEXT = {
+    "zeros": "zeros (black)",
+    "reflection": "a mirror image of the border",
+    "border": "the nearest border pixel",
+    "background": "the background",
+}
 """How the page describes the pixels that enter a transformed image from outside, by the name of the padding."""
 UNDEFINED = "\N{EN DASH}"
 """Shown instead of a ratio whose denominator is zero."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tigranet.data.augment.rigid import Padding, rotate
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
+from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import ignore_missing_glyphs
 from tigranet.figures.maps import ERROR_COLOUR
 
@@ -45,11 +46,12 @@ def draw_rotated(
         data: Images and labels.
         class_names: Names of the classes.
         angles: Rotation angles in degrees, counter-clockwise.
-        padding: How the corners of rotated images are filled: ``zeros`` or ``reflection``.
+        padding: What enters the corners of rotated images.
     """
     count, size = len(data.labels), data.images.shape[-1]
     repeated = data.images.repeat_interleave(len(angles), dim=0)
     rotated = rotate(repeated, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
+    class_names = names_of_answers(class_names)
     predictions = predict(module, rotated).reshape(count, len(angles)).tolist()
     step = size + CAPTION_PIXELS
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")
@@ -59,7 +61,7 @@ def draw_rotated(
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
             image = rotated[row * len(angles) + column]
-            pixels = _photograph(image, data.images[row]) if padding == "reflection" else 1 - image.mean(0).numpy()
+            pixels = _photograph(image, data.images[row]) if padding != "zeros" else 1 - image.mean(0).numpy()
             axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
             name, correct = class_names[predictions[row][column]], predictions[row][column] == int(data.labels[row])
             text, colour = (name, CORRECT_COLOUR) if correct else (f"{name} ✗", ERROR_COLOUR)
@@ -82,7 +84,7 @@ def save_rotated(
         module: The network.
         data: Images and labels.
         class_names: Names of the classes.
-        padding: How the corners of rotated images are filled: ``zeros`` or ``reflection``.
+        padding: What enters the corners of rotated images.
     """
     per_class = max(1, 6 // len(class_names))
     indices = torch.cat(

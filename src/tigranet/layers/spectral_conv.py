@@ -54,6 +54,8 @@ class SpectralConv(nn.Module):
 
     def reset_parameters(self) -> None:
         """Initialise the parameters as in the paper."""
+        if self.alpha.is_meta:  # A network that is built for its shapes alone has no values to compute.
+            return
         with torch.no_grad():
             self.alpha.copy_(filter_bank(self.out_maps, self.degree, self.span))
             self.beta.uniform_(0, 1)

@@ -3,19 +3,20 @@
 import csv
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import lightning as L
-import torch
 from lightning.pytorch.callbacks import Checkpoint
-from torch import nn
+from torch import Tensor, nn
 
-from tigranet.atomic_files import atomic_write
+from tigranet.atomic_files import atomic_write, replace_file
 from tigranet.data.dataset import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
+from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
 from tigranet.training.recipe import Recipe
 
 BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
@@ -64,10 +65,25 @@ class Checkpoints(Checkpoint):
         if validated or epoch == trainer.max_epochs:
             if metrics.get("validation_loss", math.inf) < self.lowest_loss:
                 self.lowest_loss = metrics["validation_loss"]
-                trainer.save_checkpoint(self.folder / BEST_CHECKPOINT)
-            trainer.save_checkpoint(self.folder / LAST_CHECKPOINT)
+                self._save(trainer, BEST_CHECKPOINT)
+            self._save(trainer, LAST_CHECKPOINT)
             if trainer.is_global_zero:
                 self._write_history()
+
+    def _save(self, trainer: L.Trainer, name: str) -> None:
+        """Write a checkpoint beside the old one, then replace that.
+
+        Lightning would write it to the folder for temporary files, and copy it from there if that is on another disk. A
+        process that is killed during the copy would leave half a checkpoint.
+        """
+        staged = self.folder / f".{name}.saving"
+        try:
+            trainer.save_checkpoint(staged)
+            if trainer.is_global_zero:
+                replace_file(staged, self.folder / name)
+        finally:
+            if trainer.is_global_zero:
+                staged.unlink(missing_ok=True)
 
     def _write_history(self) -> None:
         with atomic_write(self.folder / HISTORY_FILE) as file:
@@ -109,30 +125,50 @@ def training_fingerprint(
     return digest.hexdigest()
 
 
-def checkpoint_to_resume(folder: Path, fingerprint: str) -> Path | None:
+def checkpoint_to_resume(
+    folder: Path,
+    fingerprint: str,
+    expected_state: Mapping[str, Tensor] | None = None,
+    needs_best: bool = False,
+) -> Path | None:
     """Return the checkpoint in a folder from which a training can be resumed.
 
     Args:
         folder: The folder with the checkpoints.
         fingerprint: The hash of the training that is to be resumed.
+        expected_state: The state of the module that is trained, which the checkpoint must fit. None compares nothing.
+        needs_best: Whether the best weights are needed at the end, so that they must be readable too.
 
     Returns:
         The path of the checkpoint, or None if there is none.
 
     Raises:
-        ValueError: If the checkpoint cannot be read, or belongs to a different training.
+        ValueError: If a checkpoint cannot be read, or belongs to a different training.
     """
     path = folder / LAST_CHECKPOINT
     if not path.exists():
         return None
-    try:
-        stored = torch.load(path, map_location="cpu", weights_only=True)["callbacks"]["Checkpoints"]["about"]
-    except Exception as error:  # A damaged file can raise almost any type.
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"cannot read the checkpoint '{path}': {reason}. Delete it to start again") from None
-    if stored != fingerprint:
+    stored = load_checkpoint(path)["callbacks"].get("Checkpoints")
+    if not _is_state(stored):
+        raise ValueError(f"cannot read the checkpoint '{path}': it has no losses of earlier epochs. {REMEDY}")
+    if stored["about"] != fingerprint:
         raise ValueError(
             f"the checkpoint '{path}' belongs to a different training (its images, network, recipe or seed differ): "
             "use the original settings, or train without resuming"
         )
+    load_checkpoint(path, expected_state)
+    if needs_best and stored["lowest"] < math.inf:
+        load_checkpoint(folder / BEST_CHECKPOINT, expected_state)
     return path
+
+
+def _is_state(stored: Any) -> bool:
+    """Whether a value of a checkpoint is one of :meth:`Checkpoints.state_dict`."""
+    return (
+        isinstance(stored, dict)
+        and stored.keys() == {"about", "lowest", "history"}
+        and isinstance(stored["about"], str)
+        and isinstance(stored["lowest"], float)
+        and isinstance(stored["history"], list)
+        and all(isinstance(row, dict) and row.keys() <= set(HISTORY_COLUMNS) for row in stored["history"])
+    )

@@ -16,8 +16,10 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
+from tigranet.training.checkpoint_file import load_checkpoint
 from tigranet.training.checkpoints import BEST_CHECKPOINT, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
+from tigranet.training.finite_images import check_training_images, finite_validation_images
 from tigranet.training.hardware import Hardware
 from tigranet.training.lightning_module import ClassifierModule, Diverged
 from tigranet.training.process_state import preserve_lightning_settings, preserve_random_state
@@ -51,6 +53,9 @@ def fit(
     mode of the process are restored at the end. A process group of ``torch.distributed`` that exists before the call is
     used and stays; one that the training creates is destroyed at the end.
 
+    Validation images that hold NaN or infinity are left out, with a warning. One for which the network gives no finite
+    loss counts as a wrong answer with equal probabilities for all classes, with a warning as well.
+
     Args:
         module: The network, from images (batch, maps, height, width) to logits (batch, classes).
         train: The training images.
@@ -67,10 +72,11 @@ def fit(
         ``module``, on the device it was trained on, in evaluation mode.
 
     Raises:
-        ValueError: If images, labels or arguments do not fit together, or if ``folder`` holds the checkpoint of a
-            different training.
+        ValueError: If images, labels or arguments do not fit together, if training images hold NaN or infinity, or if
+            ``folder`` holds the checkpoint of a different training.
         TypeError: If images are not floating point.
-        Diverged: If the loss becomes very large, infinite or NaN.
+        Diverged: If the loss becomes very large, infinite or NaN, or weights become infinite or NaN. ``folder`` still
+            has the last checkpoint before that.
         KeyboardInterrupt: If the training is interrupted from the keyboard.
     """
     hardware = hardware or Hardware()
@@ -80,8 +86,10 @@ def fit(
         raise ValueError("resume=True needs the folder with the checkpoints: set folder")
     keep_best = recipe.keep == "best" or recipe.patience is not None
     _check_data("training", train)
+    check_training_images(train)
     if validation is not None:
         _check_data("validation", validation)
+        validation = finite_validation_images(validation)
     elif keep_best:
         raise ValueError(
             "keep='best' and patience need validation images: pass them, or use keep='last' without patience"
@@ -109,7 +117,9 @@ def fit(
         )
         device = trainer.strategy.root_device
         lightning_module = _module_class(trainer)(module, train, validation, recipe)
-        checkpoint = checkpoint_to_resume(checkpoint_folder, fingerprint) if folder and resume else None
+        checkpoint = None
+        if folder and resume:
+            checkpoint = checkpoint_to_resume(folder, fingerprint, lightning_module.state_dict(), keep_best)
         module.train()  # A network that was loaded from a file is in evaluation mode.
         try:
             with preserve_random_state(device), hardware.matrix_products(device):
@@ -155,7 +165,8 @@ def _callbacks(recipe: Recipe, console: Console | None, checkpoints: Checkpoints
     callbacks: list[L.Callback] = [checkpoints] if checkpoints else []
     if recipe.patience:
         checks = -(-recipe.patience // recipe.check_every)
-        callbacks.append(EarlyStopping("validation_loss", patience=checks))
+        # An infinite loss is never the lowest, so patience decides about it too.
+        callbacks.append(EarlyStopping("validation_loss", patience=checks, check_finite=False))
     if console:
         callbacks.append(FitProgress(console))
     return callbacks
@@ -170,7 +181,7 @@ def _module_class(trainer: L.Trainer) -> type[ClassifierModule]:
 def _load_best_weights(lightning_module: ClassifierModule, path: Path) -> None:
     if not path.exists():
         raise Diverged("the training diverged: the validation loss was never finite. Use a lower learning rate")
-    lightning_module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True)["state_dict"])
+    lightning_module.load_state_dict(load_checkpoint(path)["state_dict"])
 
 
 def _check_data(name: str, data: LabelledImages) -> None:
@@ -186,5 +197,3 @@ def _check_data(name: str, data: LabelledImages) -> None:
     if data.labels.dtype != torch.int64 or data.labels.min() < 0:
         actual = f"{data.labels.dtype} with minimum {data.labels.min().item()}"
         raise ValueError(f"expected {name} labels to be class indices from 0 in torch.int64, got {actual}")
-    if not all(torch.isfinite(images).all() for images in data.images.split(1024)):
-        raise ValueError(f"the {name} images hold NaN or infinity")

@@ -1,6 +1,7 @@
 """The Lightning module that trains a classifier: batches, augmentation, loss, optimiser and validation."""
 
 import math
+import warnings
 from typing import Any
 
 import lightning as L
@@ -15,17 +16,18 @@ from tigranet.data.augment.deform import deform
 from tigranet.data.augment.photometric import tone
 from tigranet.data.augment.rigid import jitter, rotate
 from tigranet.data.dataset import LabelledImages
+from tigranet.training.finite_images import ValidationImagesWarning, list_positions
 from tigranet.training.process_state import seed_generators
 from tigranet.training.recipe import Recipe
 
 VALIDATION_BATCH_SIZE = 256
 DIVERGENCE_LOSS = 1e6
-"""Mean loss of an epoch above which a training counts as diverged. The loss of random guessing is the logarithm of the
-number of classes."""
+"""Mean loss of an epoch from which a training counts as diverged. The loss of random guessing is the logarithm of the
+number of classes. A validation image with such a loss has no usable answer."""
 
 
 class Diverged(ValueError):
-    """Raised when the loss of a training becomes very large, infinite or NaN."""
+    """Raised when the loss of a training becomes very large, infinite or NaN, or its weights infinite or NaN."""
 
 
 class ClassifierModule(L.LightningModule):
@@ -55,8 +57,13 @@ class ClassifierModule(L.LightningModule):
         """The indices of the images of each batch of the current epoch."""
         self.epoch_loss = torch.zeros(())
         """The sum of the losses of the images of the current epoch so far."""
-        self.validation_loss = MeanMetric(nan_strategy=math.inf)  # An infinite loss is never the lowest.
-        self.validation_accuracy = MeanMetric()
+        self.validation_loss, self.validation_accuracy, self.usable_fraction = (MeanMetric() for _ in range(3))
+        self.unusable_answers: list[int] = []
+        """The positions of the validation images without a usable answer, in the last validation."""
+        self.has_warned = False
+        """Whether the user knows of them."""
+        self.infinite_before: set[str] = set()
+        """The tensors of the network that are infinite on purpose, such as a mask."""
 
     def batch_indices(self) -> tuple[range, range | None]:
         """Return what Lightning iterates over: the indices of the training and of the validation batches.
@@ -71,6 +78,7 @@ class ClassifierModule(L.LightningModule):
 
     def on_fit_start(self) -> None:
         """Move the training images to the device if they fit into its memory."""
+        self.infinite_before = names_of_infinite_tensors(self.module)
         if _fits(self.training_data, self.device):
             self.training_data = self.training_data.to(self.device)
 
@@ -116,7 +124,7 @@ class ClassifierModule(L.LightningModule):
     def _augment(self, images: Tensor) -> Tensor:
         """Rotate, deform or shift the images and change their tone, as the recipe says."""
         if self.recipe.turned:
-            images = rotate(images, 360 * torch.rand(len(images), device=self.device))
+            images = rotate(images, 360 * torch.rand(len(images), device=self.device), padding="background")
         if self.recipe.deformed:
             images = self._deform(images)
         elif self.recipe.jitter:
@@ -146,20 +154,44 @@ class ClassifierModule(L.LightningModule):
             self.log("loss", mean, on_step=False, on_epoch=True, sync_dist=True, batch_size=1)
 
     def on_train_epoch_end(self) -> None:
-        """Check that the training has not diverged.
+        """Check that the training has not diverged. This comes before checkpoints are written.
 
         Raises:
-            Diverged: If the mean loss of the epoch is too large or not a number.
+            Diverged: If the mean loss of the epoch is too large or not a number, or if a weight is not finite.
         """
         loss = float(self.trainer.callback_metrics["loss"])
+        remedy = f"Use a lower learning rate than {self.recipe.learning_rate:g}"
         if not loss < DIVERGENCE_LOSS:
             raise Diverged(
-                f"the training diverged: the loss was {loss:.3g} in epoch {self.current_epoch + 1}. "
-                "Use a lower learning rate"
+                f"the training diverged: the loss was {loss:.3g} in epoch {self.current_epoch + 1}. {remedy}"
             )
+        # The last step of an epoch changes the weights after its loss was computed.
+        if names_of_infinite_tensors(self.module) - self.infinite_before:
+            raise Diverged(
+                f"the training diverged: weights became infinite or NaN in epoch {self.current_epoch + 1}. {remedy}"
+            )
+        self._warn_of_unusable_answers()
+
+    def _warn_of_unusable_answers(self) -> None:
+        """Name the validation images without a usable answer, once per training."""
+        if self.unusable_answers and not self.has_warned:
+            self.has_warned = True
+            warnings.warn(
+                f"the network gives no finite loss for {len(self.unusable_answers)} validation images in epoch "
+                f"{self.current_epoch + 1}, at position {list_positions(self.unusable_answers)}: they count as wrong",
+                ValidationImagesWarning,
+                stacklevel=2,
+            )
+
+    def on_validation_epoch_start(self) -> None:
+        """Forget the images of the previous validation."""
+        self.unusable_answers = []
 
     def validation_step(self, index: int) -> None:
         """Add the loss and the accuracy of one validation batch to the metrics.
+
+        An image whose loss is not finite, or absurdly large, counts as wrong, with the loss of equal probabilities for
+        all classes. One such image would otherwise decide which weights are the best ones.
 
         Args:
             index: The index of the batch.
@@ -167,16 +199,26 @@ class ClassifierModule(L.LightningModule):
         assert self.validation_data is not None
         rows = slice(index * VALIDATION_BATCH_SIZE, (index + 1) * VALIDATION_BATCH_SIZE)
         images, labels = (self._share(tensor[rows]).to(self.device) for tensor in self.validation_data[:2])
-        logits = self.module(images)
-        self.validation_loss.update(F.cross_entropy(logits.float(), labels, reduction="none"))
-        self.validation_accuracy.update((logits.argmax(1) == labels).float())
+        logits = self.module(images).float()
+        losses = F.cross_entropy(logits, labels, reduction="none")
+        is_usable = losses < DIVERGENCE_LOSS  # false for NaN
+        self.validation_loss.update(torch.where(is_usable, losses, math.log(logits.shape[1])))
+        self.validation_accuracy.update(((logits.argmax(1) == labels) & is_usable).float())
+        self.usable_fraction.update(is_usable.float())
+        if not is_usable.all():
+            positions = self._share(torch.arange(len(self.validation_data.labels))[rows])
+            self.unusable_answers += positions[~is_usable.cpu()].tolist()
 
     def on_validation_epoch_end(self) -> None:
-        """Log the validation metrics of the epoch."""
-        for name in ("validation_loss", "validation_accuracy"):
+        """Log the validation metrics of the epoch, with an infinite loss if no image has a usable answer."""
+        metrics = {}
+        for name in ("validation_loss", "validation_accuracy", "usable_fraction"):
             metric = getattr(self, name)
-            self.log(name, metric.compute())
+            metrics[name] = metric.compute()
             metric.reset()
+        has_answers = metrics["usable_fraction"] > 0
+        self.log("validation_loss", torch.where(has_answers, metrics["validation_loss"], math.inf))
+        self.log("validation_accuracy", metrics["validation_accuracy"])
 
     def configure_optimizers(self) -> Any:
         """Return Adam and the learning-rate schedule, which advances with every step."""
@@ -193,6 +235,26 @@ class ClassifierModule(L.LightningModule):
     def _share(self, batch: Tensor) -> Tensor:
         """Return the rows of a batch that this process works on."""
         return batch.tensor_split(self.trainer.world_size)[self.global_rank]
+
+
+def names_of_infinite_tensors(module: nn.Module) -> set[str]:
+    """Find the parameters and buffers of a network that are not finite.
+
+    Args:
+        module: The network, on one device.
+
+    Returns:
+        The names of those that hold NaN or infinity.
+    """
+    named = {
+        name: tensor
+        for name, tensor in (*module.named_parameters(), *module.named_buffers())
+        if tensor.is_floating_point()
+    }
+    if not named:
+        return set()
+    is_finite = torch.stack([tensor.isfinite().all() for tensor in named.values()]).tolist()
+    return {name for name, finite in zip(named, is_finite, strict=True) if not finite}
 
 
 def _fits(data: LabelledImages, device: torch.device) -> bool:

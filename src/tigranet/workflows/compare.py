@@ -11,11 +11,14 @@ from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.curves import Invariance, invariance
 from tigranet.evaluation.row_writer import open_row_writer
+from tigranet.model import TIGraNet
 from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.load_data import LoadedData, load_data
-from tigranet.workflows.model_and_data import load_model_and_data
+from tigranet.workflows.model_and_data import load_data_of_run
 from tigranet.workflows.networks import is_architecture, load_network
-from tigranet.workflows.output_folder import check_output_folder, require_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
+from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 TABLE_FILE = "angles.csv"
 """Name of the table in the output folder."""
@@ -35,6 +38,8 @@ class Comparison:
     """The pictures and the table that were written."""
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
+    excluded_images: int = 0
+    """Test images that were left out because one of the networks was trained on them."""
 
 
 def compare(
@@ -53,7 +58,8 @@ def compare(
 ) -> Comparison:
     """Rotate test images, and measure how much the logits of several networks change and how often they are right.
 
-    The images are split as for the training of the first network, so that it was trained on none of them.
+    The images are split as for the training of the first network. Images that any of the networks was trained on are
+    left out, so that all networks are measured on the same images, which are new to each of them.
 
     Args:
         data: The name of a data set, the path of the user's images, or a data set.
@@ -75,22 +81,30 @@ def compare(
         ImportError: If a picture is to be drawn and matplotlib is missing.
         OSError: If ``output`` cannot be written.
         ValueError: If ``models`` is empty, if networks read different numbers of channels, or if there are no test
-            images.
+            images, or none that the networks were not trained on.
     """
     if not models:
         raise ValueError("expected at least one network to compare, got none")
     if output is not None:
         require_matplotlib()
         check_output_folder(Path(output), "picture")
+        check_apart_from_data(Path(output), data, "picture")
     selected = select_device(device)
     if baselines:
         select_accelerator(device)  # refuses, before any work, a device that cannot train
-    loaded, seed = _load(data, models[0], seed, data_dir, console)
-    data_set = loaded.data
+    loaded, split = _load(data, models[0], seed, data_dir, console)
+    seed = split.seed if seed is None else seed
     names = _short_names(models)
-    saved = {name: load_network(model, data_set) for name, model in zip(names, models, strict=True)}
-    trained = {name for name, model in zip(names, models, strict=True) if not is_architecture(model)}
-    data_set.require_test_images()
+    saved = {name: load_network(model, loaded.data) for name, model in zip(names, models, strict=True)}
+    measured_models = {
+        name: MeasuredModel(str(model), saved[name], SavedRun.read(model))
+        for name, model in zip(names, models, strict=True)
+        if not is_architecture(model)
+    }
+    loaded.data.require_test_images()
+    data_set = exclude_training_images(
+        loaded.data, data, list(measured_models.values()), split, data_dir=data_dir, console=console
+    )
     others = {}
     if baselines:
         others = train_paper_baselines(saved[names[0]], data_set, seed, epochs, console, device=device)
@@ -99,23 +113,26 @@ def compare(
     measured: dict[str, Invariance] = {}
     for name, network in (saved | others).items():
         knows_classes = name not in saved or (
-            name in trained and saved[name].class_names == tuple(data_set.class_names)
+            name in measured_models and saved[name].class_names == tuple(data_set.class_names)
         )
         labels = test.labels if knows_classes else None
         with console.status(f"rotating images for {name}") if console else nullcontext():
             measured[name] = invariance(network.to(selected), test.images, labels, data_set.test_motion.padding, angles)
     files = () if output is None else _write(Path(output), measured, len(data_set.class_names))
-    return Comparison(data_set.name, len(test.labels), measured, files, loaded.unreadable_files)
+    excluded = len(loaded.data.test.labels) - len(data_set.test.labels)
+    return Comparison(data_set.name, len(test.labels), measured, files, loaded.unreadable_files, excluded)
 
 
 def _load(
     data: str | Path | DataSet, first: str | Path, seed: int | None, data_dir: Path | None, console: Console | None
-) -> tuple[LoadedData, int]:
-    """Load the data as for the training of the first network, and the seed."""
+) -> tuple[LoadedData, SavedRun]:
+    """Load the data as for the training of the first network, and the run that they were split for."""
     if is_architecture(first):
-        return load_data(data, seed=seed or 0, data_dir=data_dir, console=console), seed or 0
-    both = load_model_and_data(first, data, seed=seed, data_dir=data_dir, console=console)
-    return LoadedData(both.data, both.unreadable_files), both.seed
+        run = SavedRun(seed=seed or 0)
+        return load_data(data, seed=run.seed, data_dir=data_dir, console=console), run
+    run = SavedRun.read(first)
+    network = TIGraNet.from_pretrained(first)
+    return load_data_of_run(network, run, data, data_dir=data_dir, console=console), run
 
 
 def _short_names(models: Sequence[str | Path]) -> list[str]:

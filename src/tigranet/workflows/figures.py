@@ -11,7 +11,7 @@ from tigranet.devices import select_accelerator
 from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.model_and_data import load_model_and_data
-from tigranet.workflows.output_folder import check_output_folder, require_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def figures(
 
     folder = Path(output)
     check_output_folder(folder, "gallery")
+    check_apart_from_data(folder, data, "gallery")
     select_accelerator(device)  # refuses, before any work, a device that cannot train
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     check_compatible(loaded.network, loaded.data)

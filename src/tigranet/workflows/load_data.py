@@ -8,6 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import REGISTRY, DataSet, UnreadableFile, is_user_data, load, load_user_data
+from tigranet.data.duplicates import DuplicateCounts
+from tigranet.data.leakage import hash_images
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,11 @@ class LoadedData:
     data: DataSet
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
+
+    @property
+    def duplicates(self) -> DuplicateCounts | None:
+        """Images that occur more than once; None if this was not examined, as for named data sets."""
+        return self.data.duplicates
 
 
 def is_named_data_set(data: str | Path | DataSet) -> bool:
@@ -49,7 +56,8 @@ def load_data(
     """Load a data set by name, or images from a folder, a CSV file or an .npz file.
 
     Args:
-        data: The name of a data set, the path of the user's images, or a data set, which is returned as it is.
+        data: The name of a data set, the path of the user's images, or a data set, which is returned as it is: test
+            images that are also training images are counted on the console, and stay.
         seed: Seed of the split into training, validation and test images.
         size: Side length of the user's images in pixels; by default their own, at most 64.
         color: Whether the user's images keep all channels.
@@ -63,6 +71,8 @@ def load_data(
         data set.
     """
     if isinstance(data, DataSet):
+        if console:
+            _print_common_images(data, console)
         return LoadedData(data)
     if is_named_data_set(data) or not is_user_data(Path(data)):
         if console and Path(data).is_dir():
@@ -78,4 +88,18 @@ def load_data(
         data_set, unreadable_files = load_user_data(Path(data), seed, size, color, group, train_images, show_progress)
     if console and unreadable_files:
         console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
+    if console and data_set.duplicates:
+        for sentence in data_set.duplicates.describe():
+            console.print(sentence, markup=False)
     return LoadedData(data_set, tuple(unreadable_files))
+
+
+def _print_common_images(data: DataSet, console: Console) -> None:
+    training_hashes = set(hash_images(data.train.images))
+    common = sum(content in training_hashes for content in hash_images(data.test.images))
+    if common:
+        console.print(
+            f"{common} of {len(data.test.labels)} test images of {data.name} are also training images, and are used as "
+            "they are, because the data set was split by the caller",
+            markup=False,
+        )

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
-from tigranet.workflows.load_data import load_data
+from tigranet.workflows.load_data import LoadedData, load_data
 from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,46 @@ def load_model_and_data(
 
     Returns:
         The network, in evaluation mode on the CPU, and the data without images that the network was trained on.
+
+    Raises:
+        ValueError: If the network was trained on all test images.
     """
     network = TIGraNet.from_pretrained(model)
     run = SavedRun.read(model)
-    loaded = load_data(
+    loaded = load_data_of_run(network, run, data, data_dir=data_dir, console=console)
+    models = [MeasuredModel(str(model), network, run)]
+    data_set = exclude_training_images(loaded.data, data, models, run, data_dir=data_dir, console=console)
+    return ModelAndData(
+        network,
+        data_set,
+        run,
+        seed=run.seed if seed is None else seed,
+        excluded_images=len(loaded.data.test.labels) - len(data_set.test.labels),
+        unreadable_files=loaded.unreadable_files,
+    )
+
+
+def load_data_of_run(
+    network: TIGraNet,
+    run: SavedRun,
+    data: str | Path | DataSet,
+    *,
+    data_dir: Path | None = None,
+    console: Console | None = None,
+) -> LoadedData:
+    """Load data in the format that a network reads, split as for its training.
+
+    Args:
+        network: The network.
+        run: How it was trained.
+        data: A data set, the name of one, or the path of the user's images.
+        data_dir: Folder of the named data sets.
+        console: Where to show progress and notices.
+
+    Returns:
+        The data. If they have changed since the training, training images of the network may be among the test images.
+    """
+    return load_data(
         data,
         seed=run.seed,
         size=network.image_size,
@@ -58,20 +95,4 @@ def load_model_and_data(
         train_images=run.train_images,
         data_dir=data_dir,
         console=console,
-    )
-    data_set = run.exclude_training_images(loaded.data)
-    total = len(loaded.data.test.labels)
-    excluded = total - len(data_set.test.labels)
-    if console and excluded:
-        console.print(
-            f"{data_set.name} has changed since the model was trained: {excluded} of {total} test images were "
-            "training images and are left out"
-        )
-    return ModelAndData(
-        network,
-        data_set,
-        run,
-        seed=run.seed if seed is None else seed,
-        excluded_images=excluded,
-        unreadable_files=loaded.unreadable_files,
     )

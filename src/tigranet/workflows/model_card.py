@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 
 from tigranet.data.class_names import list_names
+from tigranet.data.duplicates import DuplicateCounts
 from tigranet.workflows.measured_training import TrainingResult
 
 
 def model_card(
-    result: TrainingResult, train_images: int, command: str = "", untested_classes: Sequence[str] = ()
+    result: TrainingResult,
+    train_images: int,
+    command: str = "",
+    untested_classes: Sequence[str] = (),
+    duplicates: DuplicateCounts | None = None,
 ) -> str:
     """Return the description of a trained network, in Markdown.
 
@@ -16,6 +21,7 @@ def model_card(
         train_images: The number of training images.
         command: The command that trained the network, if one did.
         untested_classes: Names of the classes without test images.
+        duplicates: Images of the data that occur more than once, if this was examined.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
@@ -31,7 +37,7 @@ Recipe: {result.recipe}.{origin}
 
 ## What it does
 
-{_accuracies(result, untested_classes)}"""
+{_accuracies(result, untested_classes)}{_copies(duplicates)}"""
 
 
 def _accuracies(result: TrainingResult, untested_classes: Sequence[str]) -> str:
@@ -56,6 +62,12 @@ points when they are moved:
 | --- | --- | --- |
 {table}
 {untested}"""
+
+
+def _copies(duplicates: DuplicateCounts | None) -> str:
+    sentences = duplicates.describe() if duplicates else []
+    notes = "\n".join(f"- {sentence}" for sentence in sentences)
+    return f"\nImages that occur more than once:\n\n{notes}\n" if sentences else ""
 
 
 def _without_test_images(result: TrainingResult) -> str:

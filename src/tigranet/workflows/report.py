@@ -12,7 +12,7 @@ from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import load_model_and_data
-from tigranet.workflows.output_folder import check_output_folder, require_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ def report(
     if output is not None:
         require_matplotlib()
         check_output_folder(Path(output), "report")
+        check_apart_from_data(Path(output), data, "report")
     selected = select_device(device)
     if cnn:
         select_accelerator(device)  # refuses, before any work, a device that cannot train

@@ -12,9 +12,10 @@ from typing import Any
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data import REGISTRY, DataSet
-from tigranet.data.leakage import content_hash, exclude_images
+from tigranet.data.leakage import content_hash, hash_images
 from tigranet.data.splits import HELD_OUT
 from tigranet.workflows.load_data import is_named_data_set
+from tigranet.workflows.training_record import read_training_record
 
 TRAINING_FILE = "training.json"
 """Name of the file in a model's folder."""
@@ -36,6 +37,8 @@ class SavedRun:
     """Content hashes of the training images; empty for a named data set, whose split the seed repeats."""
     test_hash: str | None = None
     """Content hash of all test images together."""
+    data: str = ""
+    """The path or the name of the data."""
 
     @classmethod
     def read(cls, model: str | Path) -> "SavedRun":
@@ -46,11 +49,14 @@ class SavedRun:
 
         Returns:
             The run; one with default values if the file does not exist.
+
+        Raises:
+            ValueError: If the file is not a record of a training.
         """
         path = Path(model, TRAINING_FILE)
         if not path.is_file():
             return cls()
-        record = json.loads(path.read_text())
+        record = read_training_record(path)
         return cls(
             seed=int(record.get("seed", 0)),
             group=record.get("group"),
@@ -58,26 +64,8 @@ class SavedRun:
             recipe=record.get("recipe", {}),
             training_hashes=frozenset(record.get("seen", "").split()),
             test_hash=record.get("tested"),
+            data=str(record.get("data", "")),
         )
-
-    def exclude_training_images(self, data: DataSet) -> DataSet:
-        """Remove from the test images those that the model was trained on.
-
-        The split of the user's own images depends on all of them, so adding one file moves training images to the test
-        part. Where the test images are still the same ones, nothing is compared.
-
-        Args:
-            data: The data set, split by the seed of this run.
-
-        Returns:
-            The data set without those test images.
-
-        Raises:
-            ValueError: If no test image is left.
-        """
-        if self.test_hash is None or content_hash(data.test.images) == self.test_hash:
-            return data
-        return exclude_images(data, self.training_hashes)
 
     def describe_split(self, data: str | Path | DataSet) -> str:
         """Describe how the images were split, for the reader of a report.
@@ -117,7 +105,7 @@ def content_hashes(data: str | Path | DataSet, data_set: DataSet) -> dict[str, s
     """
     if is_named_data_set(data):
         return {}
-    return {"seen": " ".join(map(content_hash, data_set.train.images)), "tested": content_hash(data_set.test.images)}
+    return {"seen": " ".join(hash_images(data_set.train.images)), "tested": content_hash(data_set.test.images)}
 
 
 def write_training_file(folder: Path, record: Mapping[str, Any]) -> None:

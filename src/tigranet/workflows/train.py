@@ -21,7 +21,7 @@ from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
-from tigranet.workflows.output_folder import check_output_folder, has_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, has_matplotlib
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
@@ -103,6 +103,7 @@ def train(
     folder = None if output is None else Path(output)
     if folder is not None:
         check_output_folder(folder, "model")
+        check_apart_from_data(folder, data, "model")
     loaded = load_data(
         data,
         seed=seed,
@@ -137,6 +138,7 @@ def train(
         "group": group,
         "train_images": train_images,
         "command": command,
+        "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
         "untested_classes": list(data_set.untested_classes),
     }
     saves = folder is not None and is_first_process()
@@ -150,7 +152,7 @@ def train(
         record = result.to_json() | origin
         picture = None
         if folder is not None and saves:
-            about = model_card(result, images, command, data_set.untested_classes)
+            about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
             network.save_pretrained(folder, model_card_kwargs={"about": about})
             write_training_file(folder, record | hashes)
             if (shown := _with_images_to_draw(data_set)) is not None:

@@ -9,10 +9,14 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tigranet.data.augment.background import background_of
+
 Interpolation = Literal["bilinear", "nearest"]
 """How values between pixels are computed."""
-Padding = Literal["zeros", "reflection"]
-"""What enters from outside the image: zeros, or the mirror image, for photographs that fill their frame."""
+Padding = Literal["zeros", "reflection", "border", "background"]
+"""What enters from outside the image: zeros, as in the paper; the mirror image, for photographs that fill their frame;
+the nearest border pixel; or the background (see :func:`~tigranet.data.augment.background.background_of`), and the
+nearest border pixel for images without a background."""
 
 
 def rotate(
@@ -49,7 +53,15 @@ def rotate(
     grid = F.affine_grid(
         torch.stack(rows, -1).unflatten(-1, (2, 3)).to(images), list(images.shape), align_corners=False
     )
-    return F.grid_sample(images, grid, mode=interpolation, padding_mode=padding, align_corners=False)
+    if padding != "background":
+        return F.grid_sample(images, grid, mode=interpolation, padding_mode=padding, align_corners=False)
+    background = background_of(images)
+    # Zeros enter into the difference from the background. Images without a background are read at border pixels.
+    offset = background.or_else(torch.zeros_like(background.value))
+    right, down = (grid[..., axis].clamp(1 / size - 1, 1 - 1 / size) for axis, size in enumerate((width, height)))
+    grid = torch.where(background.is_uniform, grid, torch.stack([right, down], -1))
+    moved = F.grid_sample(images - offset, grid, mode=interpolation, padding_mode="zeros", align_corners=False)
+    return moved + offset
 
 
 def shift(
@@ -76,13 +88,29 @@ def shift(
                 [1, 0, 0],
                 [0, 1, 0]], dtype=torch.int32)
     """
-    reach = int(torch.cat([down, right]).abs().max()) if len(down) else 0
-    padded = F.pad(images, (reach, reach, reach, reach), "constant" if padding == "zeros" else "reflect")
     height, width = images.shape[2:]
-    rows = torch.arange(height, device=images.device) + reach - down.to(images.device)[:, None]
-    columns = torch.arange(width, device=images.device) + reach - right.to(images.device)[:, None]
+    rows, row_is_inside = _source_positions(down.to(images.device), height, padding)
+    columns, column_is_inside = _source_positions(right.to(images.device), width, padding)
     image, channel = (torch.arange(size, device=images.device) for size in images.shape[:2])
-    return padded[image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]]
+    moved = images[
+        image[:, None, None, None], channel[:, None, None], rows[:, None, :, None], columns[:, None, None, :]
+    ]
+    if padding in ("border", "reflection"):
+        return moved
+    outside = background_of(images).or_else(moved) if padding == "background" else torch.zeros_like(moved)
+    return torch.where((row_is_inside[:, :, None] & column_is_inside[:, None, :])[:, None], moved, outside)
+
+
+def _source_positions(
+    shifts: Int[Tensor, " batch"], size: int, padding: Padding
+) -> tuple[Int[Tensor, "batch size"], Bool[Tensor, "batch size"]]:
+    """Return the position along one axis that each output pixel is read from, and whether it was inside the image."""
+    positions = torch.arange(size, device=shifts.device) - shifts[:, None]
+    is_inside = (positions >= 0) & (positions < size)
+    if padding != "reflection":
+        return positions.clamp(0, size - 1), is_inside
+    period = max(1, 2 * (size - 1))  # The mirror image does not repeat the border pixel.
+    return (size - 1) - (positions.remainder(period) - (size - 1)).abs(), is_inside
 
 
 class Movements(NamedTuple):
@@ -126,7 +154,8 @@ class Isometry:
     padding: Padding = "zeros"
     """What enters from outside the image."""
     keep_inside: bool = False
-    """Limit the shifts so that no nonzero pixel leaves the image."""
+    """Limit the shifts so that no pixel that differs from the background leaves the image. Images without a background
+    are not shifted. See :func:`~tigranet.data.augment.background.background_of`."""
 
     def __call__(
         self,
@@ -182,8 +211,9 @@ class Isometry:
         if movements.shifts is not None:
             down, right = movements.shifts
             if self.keep_inside:
-                nonzero = (images != 0).any(1).cpu()
-                down, right = _limit_to_frame(down, nonzero.any(2)), _limit_to_frame(right, nonzero.any(1))
+                background = background_of(images)
+                content = ((images != background.value).any(1) | ~background.is_uniform.squeeze(1)).cpu()
+                down, right = _limit_to_frame(down, content.any(2)), _limit_to_frame(right, content.any(1))
             images = shift(images, down, right, self.padding)
         return images
 
@@ -197,9 +227,9 @@ ROTATED = Isometry(rotated=True)
 """Rotation by a random angle, without a shift."""
 
 
-def _limit_to_frame(shifts: Int[Tensor, " batch"], nonzero: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:
-    """Clamp shifts to the empty space before and after the nonzero pixels along one axis."""
-    before, after = nonzero.int().argmax(1), nonzero.flip(1).int().argmax(1)
+def _limit_to_frame(shifts: Int[Tensor, " batch"], content: Bool[Tensor, "batch length"]) -> Int[Tensor, " batch"]:
+    """Clamp shifts to the empty space before and after the content along one axis."""
+    before, after = content.int().argmax(1), content.flip(1).int().argmax(1)
     return shifts.clamp(-before, after)
 
 
@@ -208,7 +238,10 @@ def jitter(
 ) -> Float[Tensor, "batch maps height width"]:
     """Shift each image by its own random fraction of a pixel, with bilinear interpolation.
 
-    A network that is invariant to shifts learns only one thing from this: how interpolation changes pixels.
+    A network that is invariant to shifts learns only one thing from this: how interpolation changes pixels. The
+    background enters from outside the image, or the nearest border pixel for images without a background. Nothing
+    depends on which value is called black: with the same random numbers, ``jitter(1 - images)`` is
+    ``1 - jitter(images)``.
 
     Args:
         images: The images.
@@ -217,10 +250,12 @@ def jitter(
     Returns:
         The shifted images, of the same size.
     """
+    background = background_of(images)
     for axis in (-2, -1):
         step = (2 * torch.rand(len(images), 1, 1, 1, device=images.device, dtype=images.dtype) - 1) * reach
-        padding = (0, 0, 1, 1) if axis == -2 else (1, 1, 0, 0)
-        padded, size = F.pad(images, padding), images.shape[axis]
+        size = images.shape[axis]
+        first, last = (background.or_else(images.narrow(axis, position, 1)) for position in (0, size - 1))
+        padded = torch.cat([first, images, last], axis)
         before, after = padded.narrow(axis, 0, size), padded.narrow(axis, 2, size)
         images = (1 - step.abs()) * images + step.clamp(min=0) * before + (-step).clamp(min=0) * after
     return images

@@ -1,0 +1,71 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import (
+    check_methods_sample_order_invariance,
+    check_methods_subset_invariance,
+    check_transformer_get_feature_names_out,
+)
+
+from tigranet import InvariantFeatures, TIGraNetClassifier
+from tigranet.architecture import PRESETS
+
+TINY = "SC[2,2]-DP[9]-S[2]-FC[8]"
+ESTIMATORS = [TIGraNetClassifier(TINY, epochs=1, random_state=0), InvariantFeatures(TINY)]
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).random((12, 8, 8)), np.arange(12) % 3
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("check", [check_methods_sample_order_invariance, check_methods_subset_invariance])
+def test_no_answer_depends_on_the_other_images(preset, check, without_shape_checks):
+    for estimator in (TIGraNetClassifier(preset, epochs=1, random_state=0), InvariantFeatures(preset)):
+        check(type(estimator).__name__, estimator)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_features_have_the_same_bits_in_any_order(preset):
+    X = np.random.default_rng(1).random((70, 12, 10))
+    features, order = InvariantFeatures(preset).fit(X), np.random.default_rng(2).permutation(70)
+    assert np.array_equal(features.transform(X)[order], features.transform(X[order]))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_features_have_names(estimator, images, without_shape_checks):
+    check_transformer_get_feature_names_out(type(estimator).__name__, estimator)
+    names = estimator.fit(*images).get_feature_names_out()
+    assert names.shape == (estimator.transform(images[0]).shape[1],)
+    assert len(set(names)) == len(names)
+    assert list(names[:4]) == ["map0_mean0", "map0_variance0", "map0_mean1", "map0_variance1"]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_features_as_a_table_of_pandas(estimator, images):
+    X, y = images
+    features = estimator.fit(X, y).transform(X)
+    rows = pd.DataFrame(X.reshape(len(X), -1), index=[f"image {number}" for number in range(len(X))])
+    scaler = make_pipeline(type(estimator)(**estimator.get_params()), StandardScaler()).set_output(transform="pandas")
+    table = scaler.fit(rows, y)[0].transform(rows)
+    assert list(table.columns) == list(estimator.get_feature_names_out())
+    assert list(table.index) == list(rows.index)
+    assert np.array_equal(table.to_numpy(), features)
+    assert list(scaler.get_feature_names_out()) == list(table.columns)
+
+
+def test_an_image_without_finite_features_is_an_error_that_names_it(images):
+    X, y = images
+    hostile = X.copy()
+    hostile[7] = 1e30
+    for estimator in (TIGraNetClassifier("MC[4,2]-OP[2]-MC[4,2]-S[2]", epochs=1, random_state=0), InvariantFeatures()):
+        estimator.fit(X, y)
+        with pytest.raises(ValueError, match=r"1 of 12 images.* position 7"):
+            estimator.transform(hostile)
+    classifier = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(X, y)
+    for method in (classifier.predict, classifier.predict_proba):
+        with pytest.raises(ValueError, match="position 7"):
+            method(hostile)
