@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup demo test lint fuzz bench clean
+.PHONY: setup demo test lint fuzz bench torture clean
 
 setup: .venv/installed
 
@@ -32,6 +32,9 @@ bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	OMP_WAIT_POLICY=passive $(BIN)/python -m benchmarks
 	$(if $(BEFORE),$(BIN)/python -m benchmarks.compare_versions $(BEFORE))
+
+torture: setup  # 25 minutes; mounting full and read-only disks needs root
+	$(BIN)/python -m torture --output results/torture.md
 
 clean:
 	rm -rf .venv demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

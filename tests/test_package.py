@@ -44,7 +44,7 @@ def test_importing_a_network_loads_nothing_heavy_besides_pytorch():
 
 
 def test_the_command_line_loads_before_pytorch():
-    modules = loaded_by("import tigranet.cli")
+    modules = loaded_by("import tigranet.cli.app")
     assert "typer" in modules
     assert "torch" not in modules
 

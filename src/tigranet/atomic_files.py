@@ -4,6 +4,7 @@ A symbolic link stays, and the file that it points to is replaced. A device, a n
 ``/dev/stdout`` or ``/dev/null``, is written directly, because it cannot be replaced.
 """
 
+import errno
 import io
 import os
 import secrets
@@ -15,7 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from tigranet.abandoned_files import STAGING_PREFIX, delete_abandoned_files
+
 _O_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends otherwise.
+FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk without space, of a user without space, and of a file beyond the limit of its size."""
 MAX_LINKS = 40
 """Largest number of symbolic links that are followed, as in Linux."""
 
@@ -91,13 +96,18 @@ def atomic_binary_write(path: Path) -> Iterator[BinaryIO]:
         return
     # A file in a folder that the user may not write to is overwritten at the end.
     folder = target.parent if os.access(target.parent, os.W_OK) else Path(tempfile.gettempdir())
-    staged = folder / f".saving-{secrets.token_hex(8)}"
+    delete_abandoned_files(folder)
+    staged = folder / f"{STAGING_PREFIX}{secrets.token_hex(8)}"
     try:
         # Nobody may read the new content who may not read the old one, and no link is followed.
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
         with os.fdopen(os.open(staged, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _O_BINARY, mode), "wb") as file:
             yield file
         _move(staged, target)
+    except OSError as error:
+        if error.errno in FULL_DISK_ERRORS and error.filename is None:  # The system does not say which file it was.
+            raise OSError(f"'{path}' cannot be written: {error.strerror}. An older file stays as it was") from None
+        raise
     finally:
         staged.unlink(missing_ok=True)
 

@@ -15,6 +15,7 @@ from huggingface_hub import ModelHubMixin, hf_hub_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 from torch import nn
 
+from tigranet.abandoned_files import STAGING_PREFIX, delete_abandoned_files
 from tigranet.atomic_files import replace_file
 from tigranet.json_file import read_json_object
 from tigranet.model_folder import CONFIG, WEIGHTS
@@ -104,8 +105,9 @@ class Pretrained(
         is_new_folder = not target.exists()
         target.mkdir(parents=True, exist_ok=True)
         kwargs.setdefault("repo_id", target.resolve().name)
+        delete_abandoned_files(target)
         try:
-            with tempfile.TemporaryDirectory(dir=target, prefix=".saving-") as staging_folder:
+            with tempfile.TemporaryDirectory(dir=target, prefix=STAGING_PREFIX) as staging_folder:
                 commit_address: str | None = super().save_pretrained(staging_folder, **kwargs)
                 files = [WEIGHTS, CONFIG]
                 if _may_overwrite_card(target / MODEL_CARD):

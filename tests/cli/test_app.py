@@ -1,6 +1,7 @@
 """All commands: help, examples, global options, and how errors are shown."""
 
 import inspect
+import io
 import shlex
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from dataclasses import fields
 import pytest
 
 from tigranet import TIGraNet
-from tigranet.cli.app import app, data_app, global_options_first, main
+from tigranet.cli.app import app, data_app, describe_error, global_options_first, main
 from tigranet.cli.train import train
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
@@ -132,3 +133,54 @@ def test_an_unexpected_error_is_one_line_too(tigranet, monkeypatch, tmp_path):
     code, _, err = tigranet("train", "mnist-012", "-o", tmp_path / "m")
     assert code == 1
     assert err.splitlines()[-1] == "tigranet: IndexError: list index out of range"
+
+
+HOSTILE = "[/] \x1b[31m\nb \u202e \udcff"
+ESCAPED = r"[/] \x1b[31m\nb \u202e \xff"
+
+
+def test_an_error_shows_control_characters_written_out_in_one_line(tigranet, tmp_path):
+    code, _, err = tigranet("train", f"/{HOSTILE}/images.csv", "-o", tmp_path / "m")
+    assert code == 1
+    (line,) = err.splitlines()
+    assert ESCAPED in line
+
+
+@pytest.mark.parametrize("arguments", [(HOSTILE,), ("train", "a", f"--{HOSTILE}"), ("train", "a", "--seed", HOSTILE)])
+def test_a_usage_error_shows_control_characters_written_out(tigranet, arguments):
+    code, _, err = tigranet(*arguments)
+    assert code == 2
+    assert r"\x1b" in err or "--seed" in arguments  # of a wrong number only the option is named
+    assert "\x1b" not in err
+    assert "\u202e" not in err
+
+
+def test_an_error_has_one_line_and_one_more_for_each_note():
+    error = ValueError("weights do not fit:\n\tlayer 1\n\tlayer 2")
+    error.add_note("saved in 'a\nb'")
+    assert describe_error(error) == "weights do not fit: layer 1 layer 2\n  saved in 'a\\nb'"
+
+
+def test_a_table_is_printed_under_an_ascii_locale(monkeypatch, tmp_path, photos):
+    """The whole command with an ASCII terminal: ± and the names of classes are replaced, and nothing fails."""
+    names = ["$x^{$", "λ [red]", "日本\x1b"]
+    TIGraNet("SC[2,2]-DP[40]-S[2]", 3, image_size=28, class_names=names).save_pretrained(tmp_path / "m")
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2)]
+    folder = tmp_path / "photos λ [red]"
+    folder.mkdir()
+    for number, name in enumerate(names):
+        (folder / name).symlink_to(photos / f"digit {number}")
+    for command in (
+        ["evaluate", tmp_path / "m", folder],
+        ["predict", tmp_path / "m", folder],
+        ["report", tmp_path / "m", folder, "-o", tmp_path / "r", "--no-cnn", "--images", "3"],
+    ):
+        monkeypatch.setattr(sys, "argv", ["tigranet", *map(str, command)])
+        monkeypatch.setattr(sys, "stdout", streams[0])
+        monkeypatch.setattr(sys, "stderr", streams[1])
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+        assert not exit_info.value.code, streams[1].buffer.getvalue()
+    out = streams[0].buffer.getvalue().decode("ascii")
+    assert "+- " in out
+    assert r"photos \u03bb [red]" in out

@@ -1,7 +1,9 @@
 import json
 import sys
+from dataclasses import replace
 
 from tigranet import TIGraNet
+from tigranet.workflows.load_data import LoadedData
 
 
 def test_it_writes_a_page_and_its_numbers(tigranet, tmp_path, photos):
@@ -38,3 +40,18 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(tigranet, monkeypatc
     code, _, err = tigranet("report", tmp_path / "m", "mnist-012", "-o", tmp_path / "r")
     assert code == 1
     assert "pip install 'tigranet[figures]'" in err
+
+
+def test_without_test_images_the_table_is_that_of_the_validation_images(tigranet, monkeypatch, tmp_path, mnist_012):
+    images = mnist_012.train.take(list(range(12)))
+    data = replace(mnist_012, name="[/]", train=images, validation=images, test=images.take([]))
+    TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path / "m")
+    monkeypatch.setattr("tigranet.workflows.model_and_data.load_data", lambda *_, **__: LoadedData(data))
+    command = ("report", tmp_path / "m", "digits.csv", "-o", tmp_path / "r", "--no-cnn", "--images", "3")
+    code, out, err = tigranet(*command)
+    assert code == 0, err
+    assert "no test images" in out
+    assert "accuracy on validation images" in out
+    assert "test images" not in out.replace("no test images", "")
+    _, out, _ = tigranet(*command, "--json")
+    assert json.loads(out)["part"] == "validation"

@@ -1,3 +1,4 @@
+import io
 import json
 import sys
 
@@ -5,6 +6,7 @@ import pytest
 
 from images import fill
 from tigranet import TIGraNet
+from tigranet.cli import main
 from tigranet.workflows import measured_training
 from tigranet.workflows import train as workflow
 
@@ -202,3 +204,40 @@ def test_classes_without_test_images_are_named(tigranet, tmp_path):
     code, _, err = tigranet("evaluate", tmp_path / "m", tmp_path / "photos")
     assert code == 0
     assert "no test images of 2 classes: '[b]', 'c'" in err
+
+
+class BrokenTerminal(io.StringIO):
+    """Standard output that nobody reads."""
+
+    def write(self, text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_finished_training_succeeds_although_nothing_can_be_printed_or_drawn(monkeypatch, capsys, tmp_path, options):
+    """The picture fails, and nobody reads the table: the model is saved, so the exit code is 0."""
+
+    def fail(*_):
+        raise MemoryError("too many classes")
+
+    monkeypatch.setattr("tigranet.figures.rotated_examples.save_rotated", fail)
+    monkeypatch.setattr(sys, "argv", ["tigranet", "train", "mnist-012", *SMALL, "-o", str(tmp_path / "m"), *options])
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", BrokenTerminal())
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+    assert not exit_info.value.code
+    err = capsys.readouterr().err
+    assert "too many classes" in err
+    assert f"the model is saved in '{tmp_path / 'm'}'" in err
+    assert TIGraNet.from_pretrained(tmp_path / "m").num_classes == 3
+
+
+def test_training_goes_on_although_nobody_reads_its_progress(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["tigranet", "train", "mnist-012", *SMALL, "-o", str(tmp_path / "m")])
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", BrokenTerminal())
+        with pytest.raises(SystemExit) as exit_info:
+            main()
+    assert not exit_info.value.code
+    assert "saved to" in capsys.readouterr().out

@@ -148,3 +148,9 @@ def test_control_characters_in_a_header_are_escaped_in_the_message(tmp_path):
     table.write_text("where\x0cis\x1b[31mit,label\na,b\n")
     with pytest.raises(ValueError, match=r"where\\x0cis\\x1b\[31mit"):
         index_csv(table)
+
+
+def test_a_label_that_was_quoted_is_unquoted_once(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("path,label\n1.png,''=1\n2.png,'=1\n")
+    assert index_csv(table).class_names == ("'=1", "=1")

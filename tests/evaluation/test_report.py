@@ -11,7 +11,7 @@ from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, Isometry, LabelledImages
 from tigranet.evaluation import accuracy
-from tigranet.evaluation.report import report_on
+from tigranet.evaluation.report import measured_part, report_on
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +109,24 @@ def test_the_progress_bar_reaches_its_end(net, data, monkeypatch):
 def test_a_model_of_other_data_is_an_error(data):
     with pytest.raises(ValueError, match=r"5 classes .*1 channels, noise has 3 and 1"):
         report_on(TIGraNet("SC[2,2]-S[2]", 5), data)
+
+
+def test_without_test_images_the_validation_images_are_measured_and_named(net, data):
+    none = data.test.take(torch.zeros(0, dtype=torch.int64))
+    report = report_on(net, replace(data, test=none, test_files=()), seed=3)
+    assert report.part == "validation"
+    assert report.data.images == {"train": (4, 4, 0), "validation": (2, 2, 0), "test": (0, 0, 0)}
+    assert report.subjects[0].robustness.images == sum(map(sum, report.confusion)) == 4
+    assert report.subjects[0].robustness.upright == accuracy(net, data.validation)
+    numbers = report.to_json()
+    assert numbers["part"] == "validation"
+    assert "No test images" in numbers["notice"]
+    assert "4 validation images" in numbers["notice"]
+    with pytest.raises(ValueError, match=r"noise.*neither test images nor validation images"):
+        report_on(net, replace(data, test=none, validation=none))
+
+
+def test_test_images_are_measured_if_there_are_any(report, data):
+    assert measured_part(data) == ("test", data)
+    assert report.part == "test"
+    assert report.to_json()["notice"] is None

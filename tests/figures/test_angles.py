@@ -2,7 +2,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tigranet.evaluation.curves import Invariance
-from tigranet.figures.angles import draw_invariance, save_invariance
+from tigranet.figures.angles import MAX_NETWORKS, draw_invariance, save_invariance
 from tigranet.figures.curves import LINE_STYLES
 
 ANGLES = (0.0, 45.0, 90.0, 360.0)
@@ -42,3 +42,15 @@ def test_equal_measurements_give_equal_files(tmp_path):
         paths = save_invariance(tmp_path / folder, {"network": WITH_ACCURACY})
         assert [path.name for path in paths] == ["angles.png", "angles.svg"]
     assert (tmp_path / "a" / "angles.svg").read_text() == (tmp_path / "b" / "angles.svg").read_text()
+
+
+def test_of_many_networks_the_first_are_drawn(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        "tigranet.figures.angles.save_png_and_svg", lambda figure, *_, **__: figures.append(figure) or []
+    )
+    curve = Invariance(3, (0.0, 90.0, 360.0), (0.0, 0.5, 0.0), (90.0, 80.0, 70.0))
+    save_invariance(tmp_path, {f"a network with a long name {number}": curve for number in range(30)}, 10.0)
+    figures[0].draw_without_rendering()
+    assert len(figures[0].axes[0].get_legend().get_texts()) == MAX_NETWORKS
+    assert figures[0].get_supxlabel() == f"{MAX_NETWORKS} of 30 networks drawn"

@@ -11,6 +11,8 @@ from tigranet.figures.curves import (
     draw_against_angle,
     draw_against_shift,
     draw_max_change,
+    draw_mean_change,
+    legend_columns,
 )
 
 
@@ -64,3 +66,31 @@ def test_rounding_errors_are_drawn_at_the_minimum_and_full_turns_are_left_out(ax
     assert line.get_xdata() == pytest.approx((45, 90))
     assert line.get_ydata() == pytest.approx((0.1, MIN_CHANGE))
     assert axes.get_yscale() == "log"
+
+
+HOSTILE_NAMES = ("$x^{$", "_hidden", "two\nlines", "caf\udce9", "x" * 1000, "")
+
+
+def test_any_name_of_a_network_is_in_the_legend(tmp_path):
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.add_subplot()
+    draw_mean_change(axes, [Line(name, LINE_STYLES[0], [0, 90, 360], [0, 0.5, 0]) for name in HOSTILE_NAMES])
+    figure.savefig(tmp_path / "figure.svg")
+    texts = [text.get_text().strip() for text in axes.get_legend().get_texts()]
+    assert texts[:4] == ["$x^{$", "_hidden", r"two\nlines", r"caf\xe9"]
+    assert max(map(len, texts)) <= 40
+    assert axes.get_window_extent().width > 0.7 * figure.bbox.width
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["TIGraNet", "plain CNN", "chance level"], 3),
+        (["features", "logits", "logits of the CNN"], 3),
+        (["a name of 20 letters"] * 4, 2),
+        (["x" * 32, "y"] * 2, 1),
+        ([], 3),
+    ],
+)
+def test_a_legend_has_as_many_columns_as_fit(names, columns):
+    assert legend_columns(names) == columns

@@ -1,5 +1,6 @@
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import get_args
@@ -8,11 +9,13 @@ import pytest
 import torch
 
 from tigranet import TIGraNet
+from tigranet.atomic_files import atomic_write
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, LabelledImages
 from tigranet.data.augment.rigid import Padding
+from tigranet.evaluation.class_report import ClassMetrics
 from tigranet.evaluation.report import QuarterTurn, report_on
-from tigranet.figures.report import PADDING_TEXT, render, save_report
+from tigranet.figures.report import MAX_PAGE_NAME_LENGTH, MAX_TABLE_ROWS, PADDING_TEXT, render, save_report
 
 HOSTILE_NAMES = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
 
@@ -146,3 +149,97 @@ def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_pat
 
 def test_every_padding_has_a_text():
     assert set(PADDING_TEXT) == set(get_args(Padding))
+
+
+def test_of_many_classes_some_are_shown_and_the_page_says_how_many(measured, tmp_path):
+    """The numbers of all classes are in the JSON file; their curves do not depend on the number of classes."""
+    small, test = measured
+    names = tuple(f"class {number}" for number in range(600))
+    confusion = [[0] * 600 for _ in names]
+    for label in range(600):
+        confusion[label][label] = 1
+    confusion[77][78] = 20
+    metrics = [ClassMetrics(name, 1, 1.0, 1.0, 1.0) for name in names]
+    counts = {"train": (*[1] * 599, 50), "validation": (1,) * 600, "test": (1,) * 600}
+    report = replace(
+        small,
+        data=replace(small.data, class_names=names, images=counts),
+        confusion=tuple(map(tuple, confusion)),
+        classes=tuple(metrics),
+    )
+    folder = save_report(tmp_path, report, test).parent
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    page = Page(html)
+    text = str(page)
+    assert text.count("40 of 600 classes drawn") == 2  # in the figure and below it
+    assert text.count(f"{MAX_TABLE_ROWS} of 600 classes shown") == 2
+    assert page.tags.count("tr") < 2 * MAX_TABLE_ROWS + 30
+    assert "class 77 1 100.0" in text  # a class with errors
+    assert "class 599 50 1 1" in text  # a frequent class
+    assert "class 598" not in text
+    assert len(html) < 1_000_000
+    numbers = json.loads((folder / "report.json").read_text())
+    assert len(numbers["classes"]) == len(numbers["confusion"]) == len(numbers["confusion"][599]) == 600
+
+
+def test_validation_images_are_never_called_test_images(measured):
+    report, images = measured
+    data = replace(report.data, images=report.data.images | {"test": (0,) * 4})
+    html = render(replace(report, data=data, part="validation"), images)
+    text = str(Page(html))
+    assert "No test images" in text.split("Upright")[0]  # before the first number
+    assert "20 validation images" in text
+    assert "test image" not in html.replace("No test images", "")
+    assert "No test images" not in str(Page(render(report, images)))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("", "x" * 10_000, "a\nb\x1b[31m\x00", "\u202egnp"), ("\ud800", "_", "[/]", "👩\u200d🔬")],
+    ids=["control characters", "symbols"],
+)
+def test_any_class_name_is_shown(measured, tmp_path, names):
+    report, test = measured
+    classes = tuple(replace(row, name=name) for row, name in zip(report.classes, names, strict=True))
+    mistakes = tuple(
+        replace(mistake, truth=name, answer=name)
+        for mistake, name in zip(report.confident_mistakes, names, strict=False)
+    )
+    hostile = replace(
+        report, data=replace(report.data, class_names=names), classes=classes, confident_mistakes=mistakes
+    )
+    page = save_report(tmp_path, hostile, test).read_text(encoding="utf-8")
+    assert not set(page) & set("\x00\x1b\u202e\ud800")
+    assert "x" * MAX_PAGE_NAME_LENGTH not in page
+    assert [row["name"] for row in json.loads((tmp_path / "report.json").read_text())["classes"]] == list(names)
+
+
+@pytest.mark.parametrize("full", ["report.html", "report.json"])
+def test_a_full_disk_leaves_both_older_files(measured, tmp_path, monkeypatch, full):
+    """The new page and the old numbers would contradict each other."""
+    report, test = measured
+    for name in ("report.html", "report.json"):
+        (tmp_path / name).write_text("older")
+
+    class FullDisk:
+        """A file whose content does not fit on the disk, which is noticed when its buffer is written."""
+
+        def write(self, text):
+            if len(text) > 10_000:
+                self.flush()
+
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    @contextmanager
+    def write_to_full_disk(path):
+        with atomic_write(path) as file:
+            yield FullDisk() if path.name == full else file
+
+    monkeypatch.setattr("tigranet.figures.report.atomic_write", write_to_full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        save_report(tmp_path, report, test)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "report.html": "older",
+        "report.json": "older",
+    }

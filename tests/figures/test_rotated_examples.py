@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,13 @@ from tigranet import TIGraNet
 from tigranet.data import LabelledImages
 from tigranet.data.augment.rigid import rotate
 from tigranet.evaluation.accuracy import predict
-from tigranet.figures.rotated_examples import draw_rotated, save_rotated
+from tigranet.figures.rotated_examples import (
+    EXAMPLE_ANGLES,
+    MAX_EXAMPLE_CLASSES,
+    MAX_EXAMPLE_VALUES,
+    draw_rotated,
+    save_rotated,
+)
 
 
 def draw(images, padding, angles=(0.0, 45.0)):
@@ -77,3 +85,62 @@ def test_class_names_that_the_font_lacks_are_drawn_without_a_warning(tmp_path):
     data = LabelledImages(torch.rand(4, 1, 8, 8), torch.arange(4) % 2)
     save_rotated(tmp_path / "rotated.png", TIGraNet("SC[2,2]-S[1]", 2).eval(), data, ("日本", "語"), "reflection")
     assert (tmp_path / "rotated.png").stat().st_size > 1000
+
+
+def saved_figure(tmp_path, monkeypatch, data, class_names, **options):
+    """Return the figure that is saved, and the labels of its images."""
+    figures, drawn = [], []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    monkeypatch.setattr(
+        "tigranet.figures.rotated_examples.draw_rotated", lambda axes, module, data, *_: drawn.extend(data.labels)
+    )
+    save_rotated(tmp_path / "rotated.png", torch.nn.Identity(), data, class_names, **options)
+    return figures[0], [int(label) for label in drawn]
+
+
+def test_of_many_classes_the_most_frequent_are_drawn(tmp_path, monkeypatch):
+    frequent = torch.arange(300, 300 + MAX_EXAMPLE_CLASSES)
+    labels = torch.cat([torch.arange(600), frequent.flip(0)])
+    data = LabelledImages(torch.rand(len(labels), 1, 8, 8), labels)
+    figure, drawn = saved_figure(tmp_path, monkeypatch, data, [f"class {number}" for number in range(600)])
+    assert drawn == frequent.tolist()
+    assert f"{MAX_EXAMPLE_CLASSES} of 600 classes drawn" in figure.get_suptitle()
+    assert "rotated test images" in figure.get_suptitle()
+    assert max(figure.get_size_inches()) < 15
+
+
+def test_of_few_classes_all_are_drawn_also_if_some_have_no_images(tmp_path, monkeypatch):
+    data = LabelledImages(torch.rand(9, 1, 8, 8), torch.tensor([0, 0, 0, 2, 2, 2, 2, 2, 2]))
+    figure, drawn = saved_figure(tmp_path, monkeypatch, data, ("a", "b", "c"), part="validation")
+    assert drawn == [0, 0, 2, 2]
+    assert "classes drawn" not in figure.get_suptitle()
+    assert "rotated validation images" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize(("size", "rows"), [(8, 4), (512, 4), (1400, 1)])
+def test_large_images_are_drawn_in_fewer_rows(tmp_path, monkeypatch, size, rows):
+    images = torch.zeros(1, 1, size, size).expand(4, -1, -1, -1)
+    _, drawn = saved_figure(tmp_path, monkeypatch, LabelledImages(images, torch.arange(4)), tuple("abcd"))
+    assert len(drawn) == rows
+    assert rows == 1 or rows * len(EXAMPLE_ANGLES) * size**2 <= MAX_EXAMPLE_VALUES
+
+
+def test_no_images_are_an_error(tmp_path):
+    none = LabelledImages(torch.zeros(0, 1, 8, 8), torch.zeros(0, dtype=torch.int64))
+    with pytest.raises(ValueError, match="validation image"):
+        save_rotated(tmp_path / "rotated.png", torch.nn.Identity(), none, ("a", "b"), part="validation")
+
+
+def test_any_class_name_is_drawn_and_captions_do_not_overlap(tmp_path):
+    names = ("$x^{$", "a\nb\x1b", "caf\udce9", "x" * 10_000, "", "\ud800", "👩", "_a")
+    axes = Figure(figsize=(7, 7), layout="constrained").add_subplot()
+    data = LabelledImages(torch.rand(8, 1, 28, 28), torch.arange(8))
+    for label in range(8):
+        network = TIGraNet("SC[2,2]-S[1]", 8).eval()
+        torch.nn.init.zeros_(network.classifier[-1].weight)
+        network.classifier[-1].bias.data = 10 * torch.nn.functional.one_hot(torch.tensor(label), 8).float()
+        save_rotated(tmp_path / "rotated.png", network, data.take([0]), names)
+    draw_rotated(axes, network, data, ("x" * 100,) * 8, EXAMPLE_ANGLES)
+    axes.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text().startswith("x")][: len(EXAMPLE_ANGLES)]
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))

@@ -9,7 +9,7 @@ MAX_SECONDS = 20.0
 """Largest CPU time of a command."""
 MAX_MEGABYTES = 1500
 """Largest resident set of a process."""
-MAX_LINE = 2000
+MAX_LINE = 6000
 """Largest number of characters of a line on stderr: a message may name a path, but not repeat a file."""
 PYTHON_FUNCTIONS = ("from_pretrained", "load_user_data")
 """Functions of the library that the runner calls in place of a command."""

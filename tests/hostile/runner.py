@@ -1,7 +1,8 @@
-"""Run many commands quickly, each in a process of its own: ``python -m hostile.runner CASES RESULTS``.
+"""Run many commands quickly, each in a process of its own: ``python -m hostile.runner``.
 
-This process imports the packages and then forks once per case, so that a crash, a memory limit or a hang of one case
-does not touch the others, and none has to import anything again.
+This process imports the packages. For each case, a line of JSON on stdin, it forks a process, and writes the result as a
+line of JSON to stdout. A crash, a memory limit or a hang of one case does not touch the others, and none has to import
+anything again.
 """
 
 import gc
@@ -9,6 +10,7 @@ import importlib
 import json
 import os
 import resource
+import select
 import signal
 import sys
 import tempfile
@@ -35,13 +37,23 @@ IMPORTS = (
 )  # fmt: skip
 
 
-def main(cases_file: str, results_file: str) -> None:
-    """Run the cases of a JSON file and write one result for each to another."""
+def main() -> None:
+    """Run the cases from stdin until it is closed."""
     for name in IMPORTS:
         importlib.import_module(name)
+    _load_a_model()
     gc.freeze()  # otherwise the garbage collection of each process copies all memory
-    cases = json.loads(Path(cases_file).read_text())
-    Path(results_file).write_text(json.dumps([_run_forked(case) for case in cases]))
+    for line in sys.stdin:
+        print(json.dumps(_run_forked(json.loads(line))), flush=True)
+
+
+def _load_a_model() -> None:
+    """Load a model once, which imports what is imported at that time only."""
+    from tigranet import TIGraNet
+
+    with tempfile.TemporaryDirectory() as folder:
+        TIGraNet("SC[1,1]-S[1]", num_classes=2).save_pretrained(folder)
+        TIGraNet.from_pretrained(folder)
 
 
 def _run_forked(case: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +61,7 @@ def _run_forked(case: dict[str, Any]) -> dict[str, Any]:
         start_megabytes = _resident_megabytes()
         process = os.fork()
         if process == 0:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
             os._exit(_run(case))
@@ -68,9 +81,11 @@ def _run_forked(case: dict[str, Any]) -> dict[str, Any]:
 def _wait(process: int) -> tuple[int, Any, bool]:
     """Wait for a process, and kill it if it hangs. On a busy machine, waiting for the processor is no hang."""
     last_progress, last_seconds, timed_out = time.monotonic(), 0.0, False
+    ending = os.pidfd_open(process)
     while True:
-        ended, status, usage = os.wait4(process, os.WNOHANG)
-        if ended:
+        if select.select([ending], [], [], 0.2)[0]:
+            os.close(ending)
+            _, status, usage = os.wait4(process, 0)
             return status, usage, timed_out
         if not timed_out:
             seconds, is_waiting = _cpu_seconds(process)
@@ -79,7 +94,6 @@ def _wait(process: int) -> tuple[int, Any, bool]:
             if time.monotonic() - last_progress > IDLE_SECONDS or seconds > CPU_SECONDS:
                 os.kill(process, signal.SIGKILL)
                 timed_out = True
-        time.sleep(0.005)
 
 
 def _cpu_seconds(process: int) -> tuple[float, bool]:
@@ -100,6 +114,8 @@ def _run(case: dict[str, Any]) -> int:
             os.setuid(NOBODY)
         # The inherited objects refer to the streams of the parent process, and to its idea of a terminal.
         sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
+        os.environ.update(case["environment"])
+        os.chdir(case["folder"])
         sys.argv = ["tigranet", *case["arguments"]]
         code = _call_function(*case["arguments"]) if case["arguments"][0] in PYTHON_FUNCTIONS else _call_command()
         sys.stdout.flush()
@@ -149,4 +165,4 @@ def _text(file: Any) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

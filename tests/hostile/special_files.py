@@ -78,5 +78,11 @@ def add_odd_entries(folder: Path) -> None:
 
 def add_broken_files_with_odd_names(folder: Path) -> None:
     """Add unreadable files whose names would control a terminal if they were printed as they are."""
-    for name in (b"broken-\xff.png", b"broken\n.png", b"broken\x1b]0;title\x07.png", b"broken\x9b31m.png", b"[/].png"):
+    for name in (
+        b"broken-\xff.png",
+        b"broken\n.png",
+        b"broken\x1b]0;title\x07.png",
+        b"broken\x9b31m.png",
+        b"[bold].png",
+    ):
         Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(b"broken")

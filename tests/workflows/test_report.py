@@ -1,10 +1,16 @@
+import io
 import json
+import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
+from rich.console import Console
 
+from tigranet import TIGraNet
 from tigranet.workflows.report import report
+from tigranet.workflows.saved_run import content_hashes, write_training_file
 from tigranet.workflows.train import train
 
 
@@ -45,3 +51,57 @@ def test_a_gpu_that_cannot_train_is_refused_before_anything_is_loaded(folder, tm
     model = tmp_path / "none"
     with pytest.raises(ValueError, match="CUDA_VISIBLE_DEVICES=1"):
         report(model, folder, tmp_path / "r", device="cuda:1")
+
+
+def test_without_test_images_the_report_measures_validation_images_and_says_so(small, tmp_path):
+    """Validation images that the network was trained on are left out."""
+    data = replace(
+        small,
+        train=small.train.take(list(range(10))),
+        validation=small.train.take(list(range(5, 20))),
+        test=small.test.take([]),
+    )
+    TIGraNet("SC[2,2]-S[2]", 3).save_pretrained(tmp_path / "m")
+    write_training_file(tmp_path / "m", {"seed": 0} | content_hashes(data, data))
+    console = Console(file=io.StringIO(), width=200)
+    result = report(tmp_path / "m", data, tmp_path / "r", cnn=False, console=console)
+    assert (result.report.part, result.excluded_images) == ("validation", 5)
+    assert result.report.subjects[0].robustness.images == 10
+    assert "no test images: measuring the 10 validation images instead" in console.file.getvalue()
+    numbers = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert (numbers["part"], sum(numbers["data"]["images"]["test"])) == ("validation", 0)
+    assert "No test images" in (tmp_path / "r" / "report.html").read_text(encoding="utf-8")
+
+
+def test_600_classes_need_little_memory_and_time(tmp_path):
+    """In a process of its own, whose peak memory is measured. The page of 600 classes took 11.6 GB."""
+    code = """if True:
+        import json, resource, sys, time
+        import torch
+        from tigranet import TIGraNet
+        from tigranet.data import DataSet, LabelledImages
+        from tigranet.workflows.draw_examples import draw_rotated_examples
+        from tigranet.workflows.report import report
+        from pathlib import Path
+        folder = Path(sys.argv[1])
+        names = tuple(f"class {number}" for number in range(600))
+        parts = [LabelledImages(torch.rand(count, 1, 8, 8), torch.arange(count) % 600) for count in (600, 600, 900)]
+        data = DataSet("many", names, *parts)
+        network = TIGraNet("SC[2,2]-S[1]", 600, class_names=names, image_size=8).eval()
+        network.save_pretrained(folder / "m")
+        start = time.process_time()
+        result = report(folder / "m", data, folder / "r", cnn=False, curve_images=20)
+        reported = time.process_time()
+        picture = draw_rotated_examples(folder / "rotated.png", network, data)
+        drawn = time.process_time()
+        gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(json.dumps([reported - start, drawn - reported, gigabytes, str(picture)]))
+    """
+    finished = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    report_seconds, picture_seconds, gigabytes, picture = json.loads(finished.stdout.splitlines()[-1])
+    assert report_seconds < 20
+    assert picture_seconds < 3
+    assert gigabytes < 1.5
+    assert picture == str(tmp_path / "rotated.png")
+    numbers = json.loads((tmp_path / "r" / "report.json").read_text())
+    assert len(numbers["confusion"]) == 600

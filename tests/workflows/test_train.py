@@ -10,6 +10,7 @@ import torch
 from images import fill
 from tigranet import TIGraNet
 from tigranet.data.leakage import content_hash
+from tigranet.figures import rotated_examples
 from tigranet.workflows import train as module
 from tigranet.workflows.evaluate import evaluate
 from tigranet.workflows.saved_run import SavedRun
@@ -99,7 +100,7 @@ def test_the_recipe_is_the_default_except_for_the_overrides(small):
     assert (recipe.epochs, recipe.warp, recipe.zoom, recipe.batch_size) == (1, 0.0, 0.2, 50)
 
 
-@pytest.mark.parametrize("step", ["measure", "model_card", "_draw_rotated_examples"])
+@pytest.mark.parametrize("step", ["measure", "model_card"])
 def test_a_model_survives_an_error_after_training(folder, tmp_path, monkeypatch, step):
     """The model is saved before it is measured or drawn; an older one in the folder leaves no trace."""
     train(fill(tmp_path / "old", {"c": 10, "d": 10}, seed=1), tmp_path / "model", **SMALL, seed=7)
@@ -145,9 +146,11 @@ def test_without_test_images_the_record_and_the_card_say_so_and_the_picture_has_
     for part, count in (("train", 10), ("val", 4)):
         fill(tmp_path / "photos" / part, {"a": count, "b": count}, seed=count)
     drawn = []
-    monkeypatch.setattr(module, "_draw_rotated_examples", lambda path, _, data, __: (drawn.append(data.test), path)[1])
+    monkeypatch.setattr(rotated_examples, "save_rotated", lambda *arguments: drawn.append((arguments[2], arguments[5])))
     trained = train(tmp_path / "photos", tmp_path / "model", **SMALL)
-    assert torch.equal(drawn[0].images, trained.data.validation.images)
+    ((images, part),) = drawn
+    assert torch.equal(images.images, trained.data.validation.images)
+    assert part == "validation"
     assert len(trained.data.test.labels) == 0
     record = json.loads((tmp_path / "model" / "training.json").read_text())
     assert [record[name] for name in ("test", "moved", "nearest", "robustness", "drop")] == [None] * 5

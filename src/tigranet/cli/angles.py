@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import BaselineEpochs, Baselines, Data, DataDir, Json, MovementSeed, global_options
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_line, print_table, print_unreadable_files, progress_console
 
 if TYPE_CHECKING:
     from tigranet.evaluation.curves import Invariance
@@ -67,9 +66,9 @@ def _print(comparison: "Comparison") -> None:
     for name, curve in comparison.networks.items():
         between = f"{curve.mean_change(False):.3f}" if any(angle % 90 for angle in curve.at) else "-"
         table.add_row(name, f"{curve.mean_change(True):.1e}", between, *_accuracies(curve))
-    Console().print(table)
+    print_table(table)
     for path in comparison.files:
-        print(path)
+        print_line(path)
 
 
 def _accuracies(curve: "Invariance") -> list[str]:

@@ -1,12 +1,14 @@
 """The command-line application: its commands, the global options, and how errors are shown."""
 
-import io
+import re
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tigranet.cli.angles import angles
 from tigranet.cli.bench import bench
@@ -18,9 +20,53 @@ from tigranet.cli.options import GlobalOptions, set_global_options
 from tigranet.cli.predict import predict
 from tigranet.cli.report import report
 from tigranet.cli.reproduce import reproduce
+from tigranet.cli.streams import flush_results, prepared_streams
 from tigranet.cli.train import train
+from tigranet.terminal_text import escape_control_characters
+
+
+class EscapingGroup(TyperGroup):
+    """A group of commands whose usage errors, which quote what was typed, contain no control characters."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the options in front of the command.
+
+        Args:
+            *arguments: Arguments of the base class.
+            **options: Arguments of the base class.
+
+        Returns:
+            The context of the base class.
+        """
+        with _escaped_usage_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, context: Any) -> Any:
+        """Parse the command and run it.
+
+        Args:
+            context: The context from :meth:`make_context`.
+
+        Returns:
+            The result of the command.
+        """
+        with _escaped_usage_errors():
+            return super().invoke(context)
+
+
+@contextmanager
+def _escaped_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "exit_code") and isinstance(message := getattr(error, "message", None), str):
+            escaped = "\n".join(map(escape_control_characters, message.split("\n")))
+            error.__dict__["message"] = escaped
+        raise
+
 
 app = typer.Typer(
+    cls=EscapingGroup,
     help="Image classification that does not depend on how the image is rotated or shifted.",
     epilog="--device and --debug may also be written after the command.",
     no_args_is_help=True,
@@ -88,19 +134,40 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run the command. An error is shown in one line, or with its traceback if ``--debug`` was given."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # file names are bytes, and not always UTF-8
     if not sys.warnoptions:
         warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is listed as unreadable
     arguments = global_options_first(sys.argv[1:])
-    try:
-        app(arguments, prog_name="tigranet")
-    except KeyboardInterrupt:
-        print("tigranet: stopped", file=sys.stderr)
-        sys.exit(130)
-    except Exception as error:
-        if "--debug" in arguments:
-            raise
-        kind = "" if isinstance(error, ValueError | TypeError | OSError | ImportError) else f"{type(error).__name__}: "
-        print(f"tigranet: {kind}{error}", *getattr(error, "__notes__", ()), sep="\n  ", file=sys.stderr)
-        sys.exit(1)
+    with prepared_streams():
+        try:
+            try:
+                app(arguments, prog_name="tigranet")
+            finally:
+                flush_results()  # an error that appears only now is an error of the command
+        except KeyboardInterrupt:
+            print("tigranet: stopped", file=sys.stderr)
+            sys.exit(130)
+        except BrokenPipeError:
+            sys.exit(1)  # nobody reads the results any more, so nobody has to be told
+        except Exception as error:
+            if "--debug" in arguments:
+                raise
+            print(f"tigranet: {describe_error(error)}", file=sys.stderr)
+            sys.exit(1)
+
+
+def describe_error(error: Exception) -> str:
+    r"""Return the message of an error in one line, and one more line for each note.
+
+    Args:
+        error: The error. The name of its type is added if the type is not one that the library raises on purpose.
+
+    Returns:
+        The message without control characters.
+
+    Example:
+        >>> describe_error(KeyError("a")), describe_error(ValueError("no class 'a\nb'"))
+        ("KeyError: 'a'", "no class 'a\\nb'")
+    """
+    kind = "" if isinstance(error, ValueError | TypeError | OSError | ImportError) else f"{type(error).__name__}: "
+    message = re.sub(r"\n\s+", " ", f"{kind}{error}")  # indented lines are the layout of some library's message
+    return "\n  ".join(map(escape_control_characters, [message, *getattr(error, "__notes__", ())]))

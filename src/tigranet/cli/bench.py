@@ -5,11 +5,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import Json, global_options
-from tigranet.cli.output import progress_console
+from tigranet.cli.output import print_table, progress_console
 
 DEFAULT_SIZE = 26
 """Side length of the images, in pixels, for a network that does not say; that of MNIST-rot."""
@@ -50,4 +49,4 @@ def bench(
     for speed in speeds:
         per_image = (f"{time / speed.images:.2f}" for time in (speed.fused, speed.plain))
         table.add_row(speed.work, f"{speed.fused:.2f}", f"{speed.plain:.2f}", f"{speed.times:.1f}", *per_image)
-    Console().print(table)
+    print_table(table)

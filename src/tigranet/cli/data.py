@@ -2,11 +2,10 @@
 
 import json
 
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import DataDir, Json
-from tigranet.cli.output import progress_console
+from tigranet.cli.output import print_line, print_table, progress_console
 
 
 def list_data(data_dir: DataDir = None, as_json: Json = False) -> None:
@@ -21,8 +20,8 @@ def list_data(data_dir: DataDir = None, as_json: Json = False) -> None:
     table = Table("name", "what it is", "source", "available")
     for name, entry in REGISTRY.items():
         table.add_row(name, entry.about, entry.source.name, "yes" if available[name] else "no")
-    Console().print(table)
-    print(f"data folder: {folder}")
+    print_table(table)
+    print_line(f"data folder: {folder}")
 
 
 def fetch(data_dir: DataDir = None) -> None:
@@ -31,7 +30,7 @@ def fetch(data_dir: DataDir = None) -> None:
     from tigranet.data.sources.download import fetch_mnist
 
     for path in fetch_mnist(data_folder(data_dir), progress_console()):
-        print(path)
+        print_line(path)
 
 
 def check(data_dir: DataDir = None, as_json: Json = False) -> None:
@@ -47,7 +46,7 @@ def check(data_dir: DataDir = None, as_json: Json = False) -> None:
         table = Table("source", "verdict")
         for source, verdict in verdicts.items():
             table.add_row(source, verdict)
-        Console().print(table)
-        print(f"data folder: {folder}")
+        print_table(table)
+        print_line(f"data folder: {folder}")
     if any(verdict.startswith("bad") for verdict in verdicts.values()):
         raise ValueError("some data are bad: delete those files and fetch them again")

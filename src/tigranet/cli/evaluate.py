@@ -2,11 +2,10 @@
 
 import json
 
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_table, print_unreadable_files, progress_console
 
 
 def evaluate(
@@ -35,4 +34,4 @@ def evaluate(
     table.add_row("upright", f"{robustness.upright:.2f}", "")
     for movement, accuracy in robustness.moved.items():
         table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
-    Console().print(table)
+    print_table(table)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tigranet.cli.options import BaselineEpochs, Baselines, Data, DataDir, Model, MovementSeed, global_options
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_line, print_unreadable_files, progress_console
 
 
 def figures(
@@ -38,4 +38,4 @@ def figures(
     )
     print_unreadable_files(result.unreadable_files, console)
     for path in result.files:
-        print(path)
+        print_line(path)

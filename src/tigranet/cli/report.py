@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options, typed_command
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_line, print_table, print_unreadable_files, progress_console
 
 
 def report(
@@ -27,7 +26,8 @@ def report(
 ) -> None:
     """Write an HTML page: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN.
 
-    The CNN has as many parameters as the model, and is trained on the same images with the same recipe.
+    The CNN has as many parameters as the model, and is trained on the same images with the same recipe. Without test
+    images the validation images are measured, and the page says so.
     """
     from tigranet.workflows.report import report as write_report
 
@@ -51,9 +51,11 @@ def report(
         print(json.dumps(result.report.to_json() | counts | {"page": str(result.page)}))
         return
     subjects = result.report.subjects
-    table = Table("accuracy, %", *(subject.name for subject in subjects))
+    if result.report.part != "test":
+        print_line(f"no test images: these are accuracies on the {subjects[0].robustness.images} validation images")
+    table = Table(f"accuracy on {result.report.part} images, %", *(subject.name for subject in subjects))
     table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in subjects))
     for movement in subjects[0].robustness.moved:
         table.add_row(movement, *(str(subject.robustness.moved[movement]) for subject in subjects))
-    Console().print(table)
-    print(f"open {result.page}")
+    print_table(table)
+    print_line(f"open {result.page}")

@@ -76,4 +76,7 @@ def reproduce(
             console.print(f"picture: {path}", soft_wrap=True)
         diverged += result.diverged
     if diverged:
-        raise ValueError("\n  ".join([f"{len(diverged)} runs diverged, and are in no table:", *diverged]))
+        error = ValueError(f"{len(diverged)} runs diverged, and are in no table:")
+        for run in diverged:
+            error.add_note(run)
+        raise error

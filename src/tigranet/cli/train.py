@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tigranet.choices import Accelerator, Boundary, Keep, Log, Precision, Schedule
@@ -20,7 +19,7 @@ from tigranet.cli.options import (
     recipe_option,
     typed_command,
 )
-from tigranet.cli.output import print_unreadable_files, progress_console
+from tigranet.cli.output import print_line, print_table, print_unreadable_files, printing_may_fail, progress_console
 
 if TYPE_CHECKING:
     from tigranet.workflows.train import TrainedModel
@@ -152,11 +151,12 @@ def train(
         raise typer.Exit(130) from None
     if not is_first_process():
         return
-    print_unreadable_files(trained.unreadable_files, console)
-    if as_json:
-        print(json.dumps({**trained.record, "model": str(output)}))
-    else:
-        _print(trained)
+    with printing_may_fail(console, f"the model is saved in '{output}'"):
+        print_unreadable_files(trained.unreadable_files, console)
+        if as_json:
+            print(json.dumps({**trained.record, "model": str(output)}))
+        else:
+            _print(trained)
 
 
 def _print(trained: "TrainedModel") -> None:
@@ -179,10 +179,10 @@ def _print(trained: "TrainedModel") -> None:
     for row in rows:
         table.add_row(*row[: len(table.columns)])
     print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
-    Console().print(table)
+    print_table(table)
     print(_describe_test(trained))
     shown = "a picture" if result.test is not None else "a picture of validation images"
-    print(f"saved to {trained.folder}" + (f", with {shown}: {trained.picture}" if trained.picture else ""))
+    print_line(f"saved to {trained.folder}" + (f", with {shown}: {trained.picture}" if trained.picture else ""))
 
 
 def _describe_test(trained: "TrainedModel") -> str:

@@ -54,7 +54,6 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
             "" if column is None else _value(table, line, header, row, column)
             for column in (path, label, part, group_column)
         ]
-        values[:2] = map(unquote_formula, values[:2])
         if part is not None and values[2].lower() not in PART_NAMES:
             raise ValueError(
                 f"line {line} of '{table}': expected the part train, val or test, got '{shorten(values[2])}'"
@@ -127,7 +126,7 @@ def _lines(table: Path, file: TextIO) -> Iterator[str]:
 
 
 def _value(table: Path, line: int, header: list[str], row: list[str], column: int) -> str:
-    """Return the value of a row in a column, without spaces around it."""
+    """Return the value of a row in a column, without spaces around it and as it was before it was quoted for CSV."""
     value = row[column].strip() if column < len(row) else ""
     if not value:
         raise ValueError(f"line {line} of '{table}' has no value in the column '{shorten(header[column])}'")
@@ -135,7 +134,7 @@ def _value(table: Path, line: int, header: list[str], row: list[str], column: in
         raise ValueError(
             f"line {line} of '{table}' has a NUL character in the column '{shorten(header[column])}': remove it"
         )
-    return value
+    return unquote_formula(value)
 
 
 def _find_column(table: Path, columns: list[str], names: tuple[str, ...]) -> int:

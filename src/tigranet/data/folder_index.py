@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tigranet.data.class_names import check_class_names, names_that_differ_by_case
 from tigranet.data.find_images import find_folders, image_files
+from tigranet.data.folder_names import decode_class_folders, decode_folder_name
 from tigranet.data.image_index import PART_NAMES, ImageIndex
 from tigranet.data.image_io import SUFFIXES
 
@@ -40,13 +41,14 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     class_folders = {
         part: {path.name: path for path in _folders(part_folder)} for part, part_folder in _part_folders(folder).items()
     }
-    names = sorted({name for folders in class_folders.values() for name in folders})
+    names = sorted({name for folders in class_folders.values() for name in folders}, key=decode_folder_name)
     if len(names) < 2:
         raise ValueError(
             f"expected at least 2 sub-folders in '{folder}', one per class, got {len(names)}: "
             "put the images of each class into a folder of its own"
         )
-    check_class_names(names, folder)
+    class_names = decode_class_folders(folder, names)
+    check_class_names(class_names, folder)
     skipped: list[UnreadableFile] = []
     for parent in (folder, *_folders(folder)):  # the sub-folders may be parts
         find_folders(parent, skipped.append)
@@ -65,7 +67,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
             raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)}){hint}")
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
-    return ImageIndex(tuple(names), paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
+    return ImageIndex(class_names, paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
 
 
 def _part_folders(folder: Path) -> dict[str, Path]:

@@ -1,8 +1,11 @@
-"""The report on a network: every number that is shown, measured on the test images of a data set."""
+"""The report on a network: every number that is shown, measured on the test images of a data set.
+
+Without test images, the validation images are measured instead. The report says so wherever it names the images.
+"""
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -132,6 +135,8 @@ class Report:
     """Seed of the random movements."""
     made: dict[str, Any]
     """Provenance: the command, the recipe of the CNN, versions, machine and date."""
+    part: str = "test"
+    """The part of the data set that was measured: ``test``, or ``validation`` if there are no test images."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as values that can be written as JSON.
@@ -140,7 +145,40 @@ class Report:
             The fields by name.
         """
         subjects = [asdict(subject) | {"robustness": subject.robustness.to_json()} for subject in self.subjects]
-        return asdict(self) | {"subjects": subjects}
+        return asdict(self) | {"subjects": subjects, "notice": self.notice()}
+
+    def notice(self) -> str | None:
+        """Return what a reader must know before any number.
+
+        Returns:
+            A sentence if there are no test images, otherwise None.
+        """
+        if self.part == "test":
+            return None
+        return (
+            f"No test images: every number is measured on the {self.subjects[0].robustness.images} {self.part} images. "
+            "The training may have used them to select the weights, so the accuracy on new images may be lower."
+        )
+
+
+def measured_part(data: DataSet) -> tuple[str, DataSet]:
+    """Return which images of a data set a report measures.
+
+    Args:
+        data: The data set.
+
+    Returns:
+        ``test`` and the data set itself; or, if there are no test images, ``validation`` and a data set that has the
+        validation images in place of the test images.
+
+    Raises:
+        ValueError: If there are neither test images nor validation images.
+    """
+    if len(data.test.labels):
+        return "test", data
+    if not len(data.validation.labels):
+        raise ValueError(f"{data.name} has neither test images nor validation images to measure: add a test part")
+    return "validation", replace(data, test=data.validation, test_files=None, test_positions=None)
 
 
 def report_on(
@@ -156,6 +194,8 @@ def report_on(
 ) -> Report:
     """Measure a network on the test images of a data set. The same arguments give the same numbers.
 
+    Without test images, the validation images are measured, see :attr:`Report.part`.
+
     Args:
         net: The network.
         data: The data set.
@@ -170,9 +210,12 @@ def report_on(
         The report.
 
     Raises:
-        ValueError: If the network does not fit the data set, or if ``curve_images`` is less than 1.
+        ValueError: If the network does not fit the data set, if ``curve_images`` is less than 1, or if there are
+            neither test images nor validation images.
     """
     check_compatible(net, data)
+    summary = _summarise(data, how_split)
+    part, data = measured_part(data)
     if curve_images < 1:
         raise ValueError(f"the curves need at least 1 image, got curve_images={curve_images}")
     networks: list[tuple[str, TIGraNet | ConvNet]] = [("TIGraNet", net)]
@@ -196,7 +239,7 @@ def report_on(
     confusion = confusion_counts(data.test, predictions, len(data.class_names))
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Report(
-        data=_summarise(data, how_split),
+        data=summary,
         subjects=subjects,
         confusion=tuple(tuple(map(int, row)) for row in confusion),
         classes=metrics_by_class(data.test, predictions, data.class_names),
@@ -205,6 +248,7 @@ def report_on(
         change_images=len(change_data.labels),
         seed=seed,
         made=(provenance or {}) | {"versions": versions(), "machine": machine(), "date": date},
+        part=part,
     )
 
 
@@ -262,7 +306,7 @@ def _summarise(data: DataSet, how_split: str) -> DataSummary:
     def images_per_class(labels: Tensor) -> tuple[int, ...]:
         return tuple(torch.bincount(labels, minlength=len(data.class_names)).tolist())
 
-    channels, height, width = data.test.images.shape[1:]
+    channels, height, width = data.train.images.shape[1:]
     return DataSummary(
         name=data.name,
         how_split=how_split,
@@ -278,5 +322,6 @@ def _summarise(data: DataSet, how_split: str) -> DataSummary:
 def _progress(console: Console | None) -> Progress | nullcontext[None]:
     if console is None:
         return nullcontext()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+    spinner = SpinnerColumn("line" if console.options.ascii_only else "dots")
+    columns = (spinner, TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True)

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+
+from tigranet.figures.names import shorten
 
 NETWORK_STYLE, BASELINE_STYLE, SECOND_NETWORK_STYLE = (
     {"color": "#0072b2", "linestyle": "-", "marker": "o"},
@@ -21,6 +24,10 @@ LINE_STYLES: tuple[dict[str, str], ...] = (
     SECOND_NETWORK_STYLE,
 )
 """Styles of the networks in one figure. They repeat if there are more networks."""
+MAX_LEGEND_NAME_LENGTH = 32
+"""Names of networks are shortened to this many characters, so that one fits above a figure of 5 inches."""
+LEGEND_LENGTH, LINE_LENGTH = 54, 6
+"""Number of characters that fit above a figure of 5 inches, and the width of the line before a name in characters."""
 MIN_CHANGE = 1e-8
 """Smaller changes are rounding errors. They are drawn at this value, because a logarithmic axis has no zero."""
 
@@ -100,6 +107,28 @@ def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
     _draw_legend(axes)
 
 
+def legend_columns(names: Sequence[str]) -> int:
+    """Return how many names fit side by side above a figure of 5 inches.
+
+    Args:
+        names: The names in the legend.
+
+    Returns:
+        3 for short names, 1 for long ones.
+
+    Example:
+        >>> legend_columns(["TIGraNet", "chance level"]), legend_columns(["a network with a long name"] * 3)
+        (3, 1)
+    """
+    for columns in (3, 2):
+        lengths = [
+            max(map(len, column), default=0) for column in np.array_split(np.array(names, dtype=object), columns)
+        ]
+        if sum(lengths) + LINE_LENGTH * columns <= LEGEND_LENGTH:
+            return columns
+    return 1
+
+
 def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None) -> None:
     for line in lines:
         _plot(axes, line)
@@ -112,7 +141,9 @@ def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: fl
 
 def _plot(axes: Axes, line: Line) -> None:
     style: dict[str, Any] = line.style | {"markersize": 3.5, "linewidth": 1.8, "clip_on": False, "zorder": 3}
-    axes.plot(line.at, line.values, label=line.name, **style)
+    name = shorten(line.name, MAX_LEGEND_NAME_LENGTH)
+    label = f" {name}" if name.startswith("_") else name  # Matplotlib leaves out labels that start with an underscore
+    axes.plot(line.at, line.values, label=label, **style)
 
 
 def _draw_angle_axis(axes: Axes) -> None:
@@ -130,7 +161,10 @@ def _draw_horizontal_grid(axes: Axes) -> None:
 def _draw_legend(axes: Axes) -> None:
     """Draw the legend above the axes, where it covers no data."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, borderaxespad=0.3, handlelength=2.2,
-        columnspacing=1.2, handletextpad=0.5,
+    names = [str(label) for label in axes.get_legend_handles_labels()[1]]
+    legend = axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=legend_columns(names), frameon=False, borderaxespad=0.3,
+        handlelength=2.2, columnspacing=1.2, handletextpad=0.5,
     )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a name may contain dollar signs

@@ -10,12 +10,15 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tigranet.architecture import DP, MC, SC
+from tigranet.figures.names import shorten
 from tigranet.model import Maps, TIGraNet
 
 ERROR_COLOUR = "#e3001b"
 """Colour of the frames of misclassified images. These frames are also thicker, for readers who do not see colours."""
 INACTIVE_COLOUR = (0.86, 0.92, 0.97)
 """Pale blue, for the nodes that the pooling drops."""
+MAX_CAPTION_LENGTH = 12
+"""Captions are shortened to this many characters, so that they do not cover the next image."""
 GAP_PIXELS = 2
 """Distance between two images of a row."""
 
@@ -93,9 +96,10 @@ def draw_image_row(
         axes.add_patch(Rectangle((left, 0), width, height, fill=False, edgecolor=edge, linewidth=line_width, zorder=4))
         if captions is not None:
             box = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+            caption, colour = shorten(captions[number], MAX_CAPTION_LENGTH), ERROR_COLOUR if wrong else "0.1"
             axes.text(
-                left + 0.95 * width, 0.95 * height, captions[number], ha="right", va="bottom", fontsize=8,
-                weight="bold", color=ERROR_COLOUR if wrong else "0.1", bbox=box, parse_math=False,
+                left + 0.95 * width, 0.95 * height, caption, ha="right", va="bottom", fontsize=8, weight="bold",
+                color=colour, bbox=box, parse_math=False,
             )  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -14,7 +16,7 @@ from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.report import QUARTERS, Report, Subject
-from tigranet.figures.confusion import confusion_size, draw_confusion
+from tigranet.figures.confusion import MAX_DRAWN_CLASSES, classes_with_most_errors, confusion_size, draw_confusion
 from tigranet.figures.curves import (
     BASELINE_STYLE,
     NETWORK_STYLE,
@@ -25,6 +27,8 @@ from tigranet.figures.curves import (
     draw_max_change,
 )
 from tigranet.figures.figure_output import inline_svg, png_data_uri
+from tigranet.figures.names import shorten
+from tigranet.terminal_text import escape_control_characters
 
 PAGE_NAME, JSON_NAME = "report.html", "report.json"
 PADDING_TEXT = {
@@ -38,53 +42,67 @@ UNDEFINED = "\N{EN DASH}"
 """Shown instead of a ratio whose denominator is zero."""
 CURVE_INCHES = (5.0, 3.1)
 """Size of a figure: two fit side by side on a desktop, one on a phone."""
+MAX_TABLE_ROWS = 100
+"""Largest number of classes in a table of the page. The JSON file has all of them."""
+MAX_PAGE_NAME_LENGTH = 120
+"""Names in the page are shortened to this many characters."""
 QUARTER_TURN_KEY = "turned by 90 degrees"
 """Name of the quarter turn in :class:`~tigranet.evaluation.robustness.Robustness`; the page has its own rows for it."""
 
 
 def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
-    """Write ``report.html`` and ``report.json``. Each file is replaced atomically.
+    """Write ``report.html`` and ``report.json``. Older files are replaced only when both new ones are complete.
 
     Args:
         folder: Output folder. It is created if it does not exist.
         report: The measurements.
-        test: The test images that were measured.
+        test: The images that were measured: test images, or validation images if there are no test images.
 
     Returns:
         The path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
     page = render(report, test)
-    with atomic_write(folder / JSON_NAME) as file:
-        file.write(json.dumps(report.to_json(), indent=2) + "\n")
-    with atomic_write(folder / PAGE_NAME) as file:
-        file.write(page)
+    with atomic_write(folder / JSON_NAME) as numbers, atomic_write(folder / PAGE_NAME) as text:
+        numbers.write(json.dumps(report.to_json(), indent=2) + "\n")
+        numbers.flush()  # a full disk is noticed here, before the page is replaced
+        text.write(page)
     return folder / PAGE_NAME
 
 
 def render(report: Report, test: LabelledImages) -> str:
     """Render the report as an HTML page.
 
-    Bytes of file names and class names that are not UTF-8 are shown as replacement characters.
+    Bytes of file names and class names that are not UTF-8 are shown as replacement characters, and control characters
+    are written out. Of many classes, some are shown, and the page says how many.
 
     Args:
         report: The measurements.
-        test: The test images that were measured.
+        test: The images that were measured: test images, or validation images if there are no test images.
 
     Returns:
         The text of the page.
     """
     environment = Environment(
-        loader=PackageLoader("tigranet", "figures"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=PackageLoader("tigranet", "figures"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        finalize=_printable,
     )
     environment.filters["per_cent"] = lambda fraction: UNDEFINED if fraction is None else f"{100 * fraction:.1f}"
+    environment.filters["name"] = lambda name: shorten(_replace_undecodable(name), MAX_PAGE_NAME_LENGTH)
     network, data = report.subjects[0], report.data
+    classes, class_count = classes_with_most_errors(report.confusion, MAX_TABLE_ROWS), len(data.class_names)
+    frequent = _most_frequent_classes(data.images)
     page = environment.get_template("report.html").render(
         data=data,
         model=report.made.get("model"),
         boundary=report.made.get("boundary"),
         subjects=report.subjects,
-        test_images=network.robustness.images,
+        part=report.part,
+        notice=report.notice(),
+        image_count=network.robustness.images,
         curve_images=network.by_angle.images,
         change_images=report.change_images,
         padding=PADDING_TEXT[data.outside],
@@ -94,7 +112,9 @@ def render(report: Report, test: LabelledImages) -> str:
         draws=max(accuracy.draws for accuracy in network.robustness.moved.values()),
         figures=_figures(report),
         change_rows=_change_rows(report.subjects),
-        classes=report.classes,
+        drawn_note=_note(min(class_count, MAX_DRAWN_CLASSES), class_count, "drawn, those with the most errors"),
+        classes=[report.classes[label] for label in classes],
+        classes_note=_note(len(classes), class_count, "shown, those with the most errors"),
         error_count=report.mistakes,
         errors=[
             {
@@ -108,12 +128,13 @@ def render(report: Report, test: LabelledImages) -> str:
             for mistake in report.confident_mistakes
         ],
         class_counts=[
-            {"name": name, "counts": counts}
-            for name, *counts in zip(data.class_names, *data.images.values(), strict=True)
+            {"name": data.class_names[label], "counts": [counts[label] for counts in data.images.values()]}
+            for label in frequent
         ],
+        counts_note=_note(len(frequent), class_count, "shown, the most frequent ones"),
         provenance=_provenance(report),
     )
-    return _replace_undecodable(page)
+    return page
 
 
 def _summary(report: Report) -> list[str]:
@@ -282,6 +303,31 @@ def _provenance(report: Report) -> list[tuple[str, str]]:
     return rows
 
 
+def _most_frequent_classes(images: Mapping[str, Sequence[int]]) -> list[int]:
+    """Return the classes with the most images in all parts together, at most :data:`MAX_TABLE_ROWS`, in their order."""
+    totals = np.sum(list(images.values()), axis=0)
+    return sorted(np.argsort(-totals, kind="stable")[:MAX_TABLE_ROWS].tolist())
+
+
+def _note(count: int, total: int, what: str) -> str:
+    """Return a sentence if not all classes are shown.
+
+    >>> _note(3, 3, "shown"), _note(100, 600, "shown")
+    ('', ' 100 of 600 classes shown; all numbers are in report.json.')
+    """
+    return "" if count == total else f" {count} of {total} classes {what}; all numbers are in {JSON_NAME}."
+
+
+def _printable(value: Any) -> Any:
+    """Return a value as the template shows it: text without control characters. SVG and numbers stay as they are."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return escape_control_characters(_replace_undecodable(value))
+
+
 def _replace_undecodable(text: str) -> str:
     """Replace bytes that are not UTF-8, which Python keeps as surrogate characters, by replacement characters."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # surrogates that stand for no byte
+        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -17,7 +17,8 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
 from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import ignore_missing_glyphs
-from tigranet.figures.maps import ERROR_COLOUR
+from tigranet.figures.maps import ERROR_COLOUR, MAX_CAPTION_LENGTH
+from tigranet.figures.names import shorten
 
 CORRECT_COLOUR = "#0072b2"
 """Colour of correct predictions, which colour-blind readers can distinguish from the colour of errors."""
@@ -25,6 +26,14 @@ EXAMPLE_ANGLES = (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0)
 """Degrees by which the images of :func:`save_rotated` are rotated."""
 CAPTION_PIXELS = 9
 """Space between images for the predictions."""
+EXAMPLE_INCHES = (0.78, 0.8)
+"""Width and height of the figure per image."""
+MAX_CAPTION_POINTS = 72 * EXAMPLE_INCHES[0]
+"""Width that a caption may have."""
+MAX_EXAMPLE_CLASSES = 16
+"""Largest number of classes of which images are drawn."""
+MAX_EXAMPLE_VALUES = 2**24
+"""Largest number of pixel values of all rotated images, which are in memory together. One row is always drawn."""
 
 
 def draw_rotated(
@@ -56,14 +65,17 @@ def draw_rotated(
     step = size + CAPTION_PIXELS
     axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")
     axes.axis("off")
-    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold"}
+    longest = 2 + max(len(shorten(class_names[label], MAX_CAPTION_LENGTH)) for row in predictions for label in row)
+    font_size = min(10, MAX_CAPTION_POINTS / (0.7 * longest))  # a bold letter is about 0.7 times as wide as high
+    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "fontsize": font_size}
     for row in range(count):
         for column, angle in enumerate(angles):
             left, top = step * column, step * row
             image = rotated[row * len(angles) + column]
             pixels = _photograph(image, data.images[row]) if padding != "zeros" else 1 - image.mean(0).numpy()
             axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
-            name, correct = class_names[predictions[row][column]], predictions[row][column] == int(data.labels[row])
+            name = shorten(class_names[predictions[row][column]], MAX_CAPTION_LENGTH)
+            correct = predictions[row][column] == int(data.labels[row])
             text, colour = (name, CORRECT_COLOUR) if correct else (f"{name} ✗", ERROR_COLOUR)
             axes.text(left + size / 2, top + size + 4, text, **bold, color=colour, parse_math=False)
             edge, line_width = ("0.8", 0.8) if correct else (ERROR_COLOUR, 2.5)
@@ -73,11 +85,18 @@ def draw_rotated(
 
 
 def save_rotated(
-    path: Path, module: nn.Module, data: LabelledImages, class_names: Sequence[str], padding: Padding = "zeros"
+    path: Path,
+    module: nn.Module,
+    data: LabelledImages,
+    class_names: Sequence[str],
+    padding: Padding = "zeros",
+    part: str = "test",
 ) -> None:
     """Save a figure of :func:`draw_rotated` with the first images of each class.
 
-    Up to six images are shared equally among the classes; with more classes there is one image per class.
+    Up to six images are shared equally among the classes; with more classes there is one image per class. Of more than
+    :data:`MAX_EXAMPLE_CLASSES` classes, or of large images, only the most frequent classes are drawn, and the title
+    says so.
 
     Args:
         path: Path of the figure; its suffix decides the format.
@@ -85,16 +104,35 @@ def save_rotated(
         data: Images and labels.
         class_names: Names of the classes.
         padding: What enters the corners of rotated images.
+        part: The part of the data set that the images belong to, for the title.
+
+    Raises:
+        ValueError: If there are no images.
     """
-    per_class = max(1, 6 // len(class_names))
-    indices = torch.cat(
-        [torch.nonzero(data.labels == label).flatten()[:per_class] for label in range(len(class_names))]
-    )
-    figure = Figure(figsize=(0.78 * len(EXAMPLE_ANGLES), 0.8 * len(indices)), layout="constrained")
+    if not len(data.labels):
+        raise ValueError(f"expected at least one {part} image to draw, got none")
+    indices = _example_indices(data, len(class_names))
+    present, drawn = (len(labels.unique()) for labels in (data.labels, data.labels[indices]))
+    title = f"predictions for rotated {part} images (trained on upright images)"
+    if drawn < present:
+        title += f"\n{drawn} of {len(class_names)} classes drawn, the most frequent ones"
+    width, height = EXAMPLE_INCHES[0] * len(EXAMPLE_ANGLES), EXAMPLE_INCHES[1] * len(indices)
+    figure = Figure(figsize=(width, height + 0.3 * (drawn < present)), layout="constrained")
     draw_rotated(figure.add_subplot(), module, data.take(indices), class_names, EXAMPLE_ANGLES, padding)
-    figure.suptitle("predictions for rotated images (trained on upright images)", fontsize=11)
+    figure.suptitle(title, fontsize=11)
     with ignore_missing_glyphs():
         figure.savefig(path, dpi=150)
+
+
+def _example_indices(data: LabelledImages, classes: int) -> Int[Tensor, " rows"]:
+    """Return the indices of the first images of the most frequent classes, in the order of the classes."""
+    max_rows = max(1, MAX_EXAMPLE_VALUES // (len(EXAMPLE_ANGLES) * data.images[0].numel()))
+    per_class = min(max_rows, max(1, 6 // classes))
+    counts = torch.bincount(data.labels, minlength=classes)
+    most_frequent = counts.argsort(descending=True, stable=True)[: min(MAX_EXAMPLE_CLASSES, max_rows // per_class)]
+    return torch.cat(
+        [torch.nonzero(data.labels == label).flatten()[:per_class] for label in most_frequent.sort().values]
+    )
 
 
 def _photograph(image: Float[Tensor, "maps height width"], upright: Float[Tensor, "maps height width"]) -> np.ndarray:

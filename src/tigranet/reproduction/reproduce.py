@@ -181,5 +181,5 @@ def _write_table(
 
         pictures = save_training_size(path.with_suffix(""), training_size_curves(table, records, epochs))
     elif table.varies_training_size and console:
-        console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
+        console.print("no picture, because matplotlib is not installed: pip install 'tigranet[figures]'", markup=False)
     return ReproducedTable(markdown, path, diverged, tuple(pictures))

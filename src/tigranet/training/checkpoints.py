@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tigranet.atomic_files import atomic_write, replace_file
 from tigranet.data.dataset import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
+from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
 from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
 from tigranet.training.recipe import Recipe
 
@@ -43,6 +44,14 @@ class Checkpoints(Checkpoint):
         self.lowest_loss = math.inf
         self.history: list[dict[str, float]] = []
         self.epoch_start = perf_counter()
+
+    def setup(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
+        """Let the trainer replace checkpoints atomically.
+
+        Args:
+            trainer: The trainer that will run.
+        """
+        trainer.strategy.checkpoint_io = AtomicCheckpointIO()
 
     def on_train_start(self, *_: Any) -> None:
         """Start the clock of the first epoch."""

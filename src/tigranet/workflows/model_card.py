@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tigranet.data.class_names import list_names
 from tigranet.data.duplicates import DuplicateCounts
+from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.measured_training import TrainingResult
 
 
@@ -26,12 +27,12 @@ def model_card(
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
     """
-    origin = f" Trained by `{command}`." if command else ""
+    origin = f" Trained by `{escape_control_characters(command)}`." if command else ""
     return f"""\
 ## What it is
 
 `{result.architecture}`, {result.parameters:,} parameters, boundary {result.boundary}, trained on {train_images:,}
-upright images of {result.data}, never rotated. It reads images with values in [0, 1].
+upright images of {escape_control_characters(result.data)}, never rotated. It reads images with values in [0, 1].
 
 Recipe: {result.recipe}.{origin}
 

@@ -7,12 +7,13 @@ from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
-from tigranet.evaluation.report import CURVE_IMAGES, Report, report_on
+from tigranet.evaluation.report import CURVE_IMAGES, Report, measured_part, report_on
 from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import load_model_and_data
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
+from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ReportResult:
     page: Path | None = None
     """The HTML page, if it was written; the numbers are in a JSON file beside it."""
     excluded_images: int = 0
-    """Test images that were left out because the network was trained on them."""
+    """Test images, or validation images in their place, that were left out because the network was trained on them."""
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
 
@@ -45,6 +46,8 @@ def report(
 ) -> ReportResult:
     """Measure a saved network in detail, and write the results as an HTML page.
 
+    If the data have no test images, the validation images are measured. The page and the numbers say so.
+
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
         data: The name of a data set, the path of the user's images, or a data set.
@@ -64,7 +67,7 @@ def report(
     Raises:
         ImportError: If the page is to be written and matplotlib is missing.
         OSError: If ``output`` cannot be written.
-        ValueError: If the network was trained on other data.
+        ValueError: If the network was trained on other data, or if there are no images to measure.
     """
     if output is not None:
         require_matplotlib()
@@ -76,6 +79,17 @@ def report(
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     network, data_set = loaded.network, loaded.data
     check_compatible(network, data_set)
+    part, measured_data = measured_part(data_set)
+    excluded = loaded.excluded_images
+    if part != "test":  # a validation image may have been a training image when the model was trained
+        models = [MeasuredModel(str(model), network, loaded.run)]
+        measured_data = exclude_training_images(
+            measured_data, data, models, loaded.run, data_dir=data_dir, console=console
+        )
+        excluded += len(data_set.validation.labels) - len(measured_data.test.labels)
+        data_set = replace(data_set, validation=measured_data.test)
+        if console:
+            console.print(f"no test images: measuring the {len(measured_data.test.labels)} {part} images instead")
     origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
     trained_cnn = None
     if cnn:
@@ -99,5 +113,5 @@ def report(
     if output is not None:
         from tigranet.figures.report import save_report
 
-        page = save_report(Path(output), measured, data_set.test)
-    return ReportResult(measured, page, loaded.excluded_images, loaded.unreadable_files)
+        page = save_report(Path(output), measured, measured_data.test)
+    return ReportResult(measured, page, excluded, loaded.unreadable_files)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.data_notices import data_notices
+from tigranet.workflows.draw_examples import draw_rotated_examples
+from tigranet.workflows.exclusive_output import hold_output, releases_output
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
-from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, has_matplotlib
+from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
@@ -52,6 +54,7 @@ class TrainedModel:
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
+@releases_output
 def train(
     data: str | Path | DataSet,
     output: str | Path | None = None,
@@ -98,7 +101,7 @@ def train(
         The network, the accuracies, and the files that were written.
 
     Raises:
-        OSError: If ``output`` cannot be written.
+        OSError: If ``output`` cannot be written, or if another process is training a model there.
     """
     folder = None if output is None else Path(output)
     if folder is not None:
@@ -131,6 +134,7 @@ def train(
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
+    hold_output(folder)
     seconds = train_module(network, data_set, training_recipe, console, **fit_options)
     origin = {
         "data": data_set.name if isinstance(data, DataSet) else str(data),
@@ -155,8 +159,7 @@ def train(
             about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
             network.save_pretrained(folder, model_card_kwargs={"about": about})
             write_training_file(folder, record | hashes)
-            if (shown := _with_images_to_draw(data_set)) is not None:
-                picture = _draw_rotated_examples(folder / PICTURE_FILE, network, shown, console)
+            picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
         network=network,
         data=data_set,
@@ -202,23 +205,5 @@ def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
         yield
     except BaseException as error:
         if folder is not None:
-            error.add_note(f"the network is trained and saved in '{folder}'; only measuring or drawing it failed")
+            error.add_note(f"the network is trained and saved in '{folder}'; only measuring it failed")
         raise
-
-
-def _with_images_to_draw(data: DataSet) -> DataSet | None:
-    """Return a data set whose test images can be drawn: without test images, the validation images take their place."""
-    if len(data.test.labels):
-        return data
-    return replace(data, test=data.validation) if len(data.validation.labels) else None
-
-
-def _draw_rotated_examples(path: Path, network: TIGraNet, data: DataSet, console: Console | None) -> Path | None:
-    if not has_matplotlib():
-        if console:
-            console.print("no picture, because matplotlib is not installed: pip install 'tigranet\\[figures]'")
-        return None
-    from tigranet.figures.rotated_examples import save_rotated
-
-    save_rotated(path, network, data.test, data.class_names, data.test_motion.padding)
-    return path

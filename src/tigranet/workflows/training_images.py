@@ -101,7 +101,7 @@ def _training_images(
 ) -> list[bool] | None:
     """Return for each test image whether the network was trained on it, or None if that cannot be told."""
     run, training_data = model.run, model.named_data_set
-    if isinstance(data, DataSet) and run.test_hash == content_hash(data.test.images):
+    if isinstance(data, DataSet) and len(data.test.labels) and run.test_hash == content_hash(data.test.images):
         return [False] * len(data_set.test.labels)
     if training_data is None and not run.training_hashes:
         return None

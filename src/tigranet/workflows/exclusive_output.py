@@ -1,0 +1,96 @@
+"""Let only one process at a time write the results of a training to a folder.
+
+Two trainings that write to one folder would leave the weights of one beside the record of the other.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from tigranet.training import is_first_process
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_held_folders: ContextVar[ExitStack] = ContextVar("held_folders")
+
+
+def releases_output(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a workflow such that the folder of :func:`hold_output` is released when the workflow ends or fails.
+
+    Args:
+        function: The workflow.
+
+    Returns:
+        The workflow with the same arguments and result.
+    """
+
+    @wraps(function)
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        with ExitStack() as stack:
+            token = _held_folders.set(stack)
+            try:
+                return function(*args, **options)
+            finally:
+                _held_folders.reset(token)
+
+    return run
+
+
+def hold_output(folder: Path | None) -> None:
+    """Create the output folder of a workflow, and hold it until the workflow ends.
+
+    Call it after the data have been read: an empty folder among folders of images would be a class without images. Of
+    several processes that train together, the first one holds the folder for all.
+
+    Args:
+        folder: The folder, or None if nothing is saved.
+
+    Raises:
+        OSError: If another process holds the folder, or if the folder cannot be created.
+    """
+    if folder is not None and is_first_process():
+        _held_folders.get().enter_context(hold_folder(folder))
+
+
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder; the system releases it when the process ends, however it ends.
+
+    Nothing is held where the system or the file system has no locks.
+
+    Args:
+        folder: The folder. It is created if it does not exist.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        OSError: If another process holds the folder, or if the folder cannot be created.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OSError(
+                f"another process is training a model in '{folder}': wait until it ends, or use another folder"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(descriptor)

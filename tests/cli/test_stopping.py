@@ -1,0 +1,101 @@
+"""Ctrl-C and SIGTERM stop a command at any moment, after its clean-up, without a traceback, by their own exit codes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+import pytest
+
+from tigranet.cli.stopping import INTERRUPTED, TERMINATED, stop_on_signals
+
+SLOW_IMPORT = """
+import sys, threading, os, signal, time
+from tigranet.cli import main
+
+class SlowFinder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tigranet.cli.app":
+            print("importing", flush=True)
+            time.sleep(60)
+
+sys.meta_path.insert(0, SlowFinder())
+main()
+"""
+
+
+def test_the_exit_codes_are_those_of_the_shell():
+    assert (INTERRUPTED, TERMINATED) == (130, 143)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_a_signal_stops_the_block_after_its_clean_up(number, code, capsys):
+    cleaned = []
+
+    @stop_on_signals()
+    def work():
+        try:
+            os.kill(os.getpid(), number)
+            threading.Event().wait(10)
+        finally:
+            cleaned.append(True)
+
+    with pytest.raises(SystemExit) as exit_:
+        work()
+    assert exit_.value.code == code
+    assert cleaned
+    assert capsys.readouterr().err == "tigranet: stopped\n"
+
+
+def test_a_command_that_handles_the_interrupt_itself_still_exits_with_the_code_of_sigterm():
+    @stop_on_signals()
+    def work():
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(10)
+        sys.exit(INTERRUPTED)
+
+    with pytest.raises(SystemExit) as exit_:
+        work()
+    assert exit_.value.code == TERMINATED
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, INTERRUPTED])
+def test_other_exit_codes_pass(code):
+    with pytest.raises(SystemExit) as exit_, stop_on_signals():
+        sys.exit(code)
+    assert exit_.value.code == code
+
+
+def test_the_previous_handler_is_restored():
+    previous = signal.getsignal(signal.SIGTERM)
+    with stop_on_signals():
+        assert signal.getsignal(signal.SIGTERM) != previous
+    assert signal.getsignal(signal.SIGTERM) == previous
+
+
+def test_outside_the_main_thread_no_handler_is_needed():
+    results = []
+
+    def work():
+        with stop_on_signals():
+            results.append("done")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert results == ["done"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_a_signal_while_modules_are_imported_prints_no_traceback(number, code):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_IMPORT, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(number)
+        assert process.stderr.read() == "tigranet: stopped\n"
+    assert process.returncode == code
