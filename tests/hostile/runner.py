@@ -1,7 +1,7 @@
 """Run many commands quickly, each in a process of its own: ``python -m hostile.runner``.
 
-This process imports the packages. For each case, a line of JSON on stdin, it forks a process, and writes the result as a
-line of JSON to stdout. A crash, a memory limit or a hang of one case does not touch the others, and none has to import
+This process imports the packages. For each case, a line of JSON on stdin, it forks a process, and writes the result as
+a line of JSON to stdout. A crash, a memory limit or a hang of one case does not touch the others, and none has to import
 anything again.
 """
 
@@ -33,7 +33,8 @@ IMPORTS = (
     "tigranet.cli", "tigranet.workflows.predict", "tigranet.workflows.features", "tigranet.workflows.evaluate",
     "tigranet.workflows.report", "tigranet.workflows.compare", "tigranet.workflows.figures", "tigranet.workflows.train",
     "tifffile", "PIL.TiffImagePlugin", "PIL.PngImagePlugin", "matplotlib.figure", "matplotlib.backends.backend_agg",
-    "torchmetrics", "safetensors.torch", "encodings.utf_8_sig", "encodings.unicode_escape", "encodings.idna", "multiprocessing.pool", "pyarrow",
+    "torchmetrics", "safetensors.torch", "encodings.utf_8_sig", "encodings.unicode_escape",
+    "encodings.idna", "multiprocessing.pool", "pyarrow",
 )  # fmt: skip
 
 
