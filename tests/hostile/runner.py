@@ -1,8 +1,8 @@
 """Run many commands quickly, each in a process of its own: ``python -m hostile.runner``.
 
 This process imports the packages. For each case, a line of JSON on stdin, it forks a process, and writes the result as
-a line of JSON to stdout. A crash, a memory limit or a hang of one case does not touch the others, and none has to import
-anything again.
+a line of JSON to stdout. A crash, a memory limit or a hang of one case does not touch the others, and none has to
+import anything again.
 """
 
 import gc
