@@ -1,6 +1,5 @@
 """A folder belongs to one training at a time, and is free again however that training ends."""
 
-import inspect
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ import sys
 import pytest
 
 from tigranet.workflows import exclusive_output as module
-from tigranet.workflows.exclusive_output import hold_folder, hold_output, releases_output
+from tigranet.workflows.exclusive_output import hold_folder, hold_output
 from tigranet.workflows.train import train
 
 HOLD = """
@@ -22,13 +21,12 @@ with hold_folder(Path(sys.argv[1])):
 """
 
 
-@releases_output
 def workflow(output, *, error=None):
     """Stand for a training."""
-    hold_output(output)
-    if error is not None:
-        raise error
-    return output
+    with hold_output(output):
+        if error is not None:
+            raise error
+        return output
 
 
 def test_a_folder_that_another_process_holds_is_refused_until_that_process_is_killed(tmp_path):
@@ -56,14 +54,10 @@ def test_the_folder_is_free_after_an_error_even_if_its_traceback_is_kept(tmp_pat
 
 
 def test_a_workflow_within_a_workflow_releases_its_own_folder_only(tmp_path):
-    @releases_output
-    def outer():
-        hold_output(tmp_path / "outer")
+    with hold_output(tmp_path / "outer"):
         workflow(tmp_path / "inner")
         with hold_folder(tmp_path / "inner"), pytest.raises(OSError, match="outer"):
             workflow(tmp_path / "outer")
-
-    outer()
     with hold_folder(tmp_path / "outer"):
         pass
 
@@ -95,4 +89,3 @@ def test_a_folder_that_is_held_is_refused_before_training_and_one_among_the_imag
         train(folder, tmp_path / "model", **settings)
     trained = train(folder, folder / "model", **settings)
     assert "model" not in trained.data.class_names
-    assert "output" in inspect.signature(train).parameters

@@ -4,12 +4,9 @@ Two trainings that write to one folder would leave the weights of one beside the
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from tigranet.training import is_first_process
 
@@ -18,48 +15,25 @@ try:
 except ModuleNotFoundError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-_held_folders: ContextVar[ExitStack] = ContextVar("held_folders")
+@contextmanager
+def hold_output(folder: Path | None) -> Iterator[None]:
+    """Create the output folder of a workflow, and hold it within the block.
 
-
-def releases_output(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a workflow such that the folder of :func:`hold_output` is released when the workflow ends or fails.
-
-    Args:
-        function: The workflow.
-
-    Returns:
-        The workflow with the same arguments and result.
-    """
-
-    @wraps(function)
-    def run(*args: P.args, **options: P.kwargs) -> T:
-        with ExitStack() as stack:
-            token = _held_folders.set(stack)
-            try:
-                return function(*args, **options)
-            finally:
-                _held_folders.reset(token)
-
-    return run
-
-
-def hold_output(folder: Path | None) -> None:
-    """Create the output folder of a workflow, and hold it until the workflow ends.
-
-    Call it after the data have been read: an empty folder among folders of images would be a class without images. Of
-    several processes that train together, the first one holds the folder for all.
+    Enter the block after the data have been read: an empty folder among folders of images would be a class without
+    images. Of several processes that train together, the first one holds the folder for all.
 
     Args:
         folder: The folder, or None if nothing is saved.
 
+    Yields:
+        Nothing.
+
     Raises:
         OSError: If another process holds the folder, or if the folder cannot be created.
     """
-    if folder is not None and is_first_process():
-        _held_folders.get().enter_context(hold_folder(folder))
+    with hold_folder(folder) if folder is not None and is_first_process() else nullcontext():
+        yield
 
 
 @contextmanager

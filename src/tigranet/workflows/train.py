@@ -19,7 +19,7 @@ from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.draw_examples import draw_rotated_examples
-from tigranet.workflows.exclusive_output import hold_output, releases_output
+from tigranet.workflows.exclusive_output import hold_output
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
@@ -54,7 +54,6 @@ class TrainedModel:
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
-@releases_output
 def train(
     data: str | Path | DataSet,
     output: str | Path | None = None,
@@ -134,32 +133,32 @@ def train(
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
-    hold_output(folder)
-    seconds = train_module(network, data_set, training_recipe, console, **fit_options)
-    origin = {
-        "data": data_set.name if isinstance(data, DataSet) else str(data),
-        "seed": seed,
-        "group": group,
-        "train_images": train_images,
-        "command": command,
-        "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
-        "untested_classes": list(data_set.untested_classes),
-    }
-    saves = folder is not None and is_first_process()
-    hashes = content_hashes(data, data_set) if saves else {}
-    if folder is not None and saves:
-        network.save_pretrained(folder)
-        write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
-    with _naming_the_saved_model(folder if saves else None):
-        result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
-        network.cpu()
-        record = result.to_json() | origin
-        picture = None
+    with hold_output(folder):
+        seconds = train_module(network, data_set, training_recipe, console, **fit_options)
+        origin = {
+            "data": data_set.name if isinstance(data, DataSet) else str(data),
+            "seed": seed,
+            "group": group,
+            "train_images": train_images,
+            "command": command,
+            "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
+            "untested_classes": list(data_set.untested_classes),
+        }
+        saves = folder is not None and is_first_process()
+        hashes = content_hashes(data, data_set) if saves else {}
         if folder is not None and saves:
-            about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
-            network.save_pretrained(folder, model_card_kwargs={"about": about})
-            write_training_file(folder, record | hashes)
-            picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
+            network.save_pretrained(folder)
+            write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
+        with _naming_the_saved_model(folder if saves else None):
+            result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
+            network.cpu()
+            record = result.to_json() | origin
+            picture = None
+            if folder is not None and saves:
+                about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
+                network.save_pretrained(folder, model_card_kwargs={"about": about})
+                write_training_file(folder, record | hashes)
+                picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
         network=network,
         data=data_set,
