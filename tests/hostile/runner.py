@@ -33,8 +33,8 @@ IMPORTS = (
     "tigranet.cli", "tigranet.workflows.predict", "tigranet.workflows.features", "tigranet.workflows.evaluate",
     "tigranet.workflows.report", "tigranet.workflows.compare", "tigranet.workflows.figures", "tigranet.workflows.train",
     "tifffile", "PIL.TiffImagePlugin", "PIL.PngImagePlugin", "matplotlib.figure", "matplotlib.backends.backend_agg",
-    "torchmetrics", "safetensors.torch", "encodings.utf_8_sig", "encodings.unicode_escape",
-    "encodings.idna", "multiprocessing.pool", "pyarrow",
+    "torchmetrics", "safetensors.torch", "multiprocessing.pool", "pyarrow",
+    *(f"encodings.{name}" for name in ("utf_8_sig", "utf_16", "utf_16_be", "utf_16_le", "unicode_escape", "idna")),
 )  # fmt: skip
 
 
