@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup demo test lint bench torture clean
+.PHONY: setup demo test lint fuzz bench torture clean
 
 setup: .venv/installed
 
@@ -23,6 +23,10 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+
+fuzz: setup  # a minute of new random inputs per target; atheris has no package for some systems, and is not required
+	-$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
+	TIGRANET_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) OMP_NUM_THREADS=1 $(BIN)/pytest tests/fuzz
 
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'

@@ -25,6 +25,13 @@ def test_a_saved_model_and_an_unfinished_training_are_recognised(tmp_path, files
     assert is_model_folder(tmp_path) is expected
 
 
+def test_folders_with_the_names_of_files_are_no_model(tmp_path):
+    """A class of images that has such sub-folders stays a class."""
+    for name in ("config.json", "model.safetensors", "checkpoints/last.ckpt"):
+        (tmp_path / name).mkdir(parents=True)
+    assert not is_model_folder(tmp_path)
+
+
 def test_a_folder_that_does_not_exist_is_no_model(tmp_path):
     assert not is_model_folder(tmp_path / "none")
 

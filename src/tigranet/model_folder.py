@@ -20,8 +20,8 @@ def is_model_folder(path: Path) -> bool:
         path: Path of the folder. It need not exist.
 
     Returns:
-        True if the configuration and the weights exist, or the most recent checkpoint does.
+        True if the configuration and the weights are files, or the most recent checkpoint is one.
     """
-    # os.path.exists is False, not an error, in a folder that the user may not read.
-    is_saved = os.path.exists(path / CONFIG) and os.path.exists(path / WEIGHTS)
-    return is_saved or os.path.exists(path / CHECKPOINTS / LAST_CHECKPOINT)
+    # os.path.isfile is False, not an error, in a folder that the user may not read.
+    is_saved = os.path.isfile(path / CONFIG) and os.path.isfile(path / WEIGHTS)
+    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)

@@ -129,3 +129,28 @@ def test_only_a_regular_file_is_read(tmp_path):
     (tmp_path / "t.csv").write_text("path,label\n1.png,a\n2.png,b\n")
     (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
     assert len(index_csv(tmp_path / "link.csv").paths) == 2
+
+
+def test_a_file_with_holes_does_not_fill_the_memory(tmp_path):
+    table = tmp_path / "table.csv"
+    with table.open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(ValueError, match=r"table\.csv.*too large"):
+        index_csv(table)
+    with table.open("wb") as file:
+        file.truncate(50_000_000)
+    with pytest.raises(ValueError, match=r"line 1 of .*table\.csv"):
+        index_csv(table)
+
+
+def test_control_characters_in_a_header_are_escaped_in_the_message(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("where\x0cis\x1b[31mit,label\na,b\n")
+    with pytest.raises(ValueError, match=r"where\\x0cis\\x1b\[31mit"):
+        index_csv(table)
+
+
+def test_a_label_that_was_quoted_is_unquoted_once(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("path,label\n1.png,''=1\n2.png,'=1\n")
+    assert index_csv(table).class_names == ("'=1", "=1")

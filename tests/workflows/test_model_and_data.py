@@ -1,5 +1,7 @@
 import io
+import json
 
+import pytest
 from rich.console import Console
 
 from images import fill, save
@@ -30,3 +32,12 @@ def test_training_images_are_left_out_when_files_were_added(tmp_path):
     assert not training_hashes & {content_hash(image) for image in loaded.data.test.images}
     total = loaded.excluded_images + len(loaded.data.test.labels)
     assert f"{loaded.excluded_images} of {total} test images" in console.file.getvalue()
+
+
+@pytest.mark.parametrize(("name", "value"), [("group", "((("), ("train_images", 10**6)])
+def test_a_split_of_the_training_that_does_not_fit_the_data_is_reported_with_its_file(folder, tmp_path, name, value):
+    train(folder, tmp_path / "m", **SMALL, size=9)
+    file = tmp_path / "m" / "training.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    with pytest.raises(ValueError, match=r"training\.json"):
+        load_model_and_data(tmp_path / "m", folder)

@@ -18,8 +18,9 @@ USER_DATA_PANEL, RECIPE_PANEL, HARDWARE_PANEL = "Your own images", "Training", "
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
-Model = Annotated[Path, typer.Argument(help="Folder of a saved model.")]
-Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of them.")]
+# readable=False: a file without permission is reported in one line, as by the library.
+Model = Annotated[Path, typer.Argument(help="Folder of a saved model.", readable=False)]
+Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of them.", readable=False)]
 Data = Annotated[
     str,
     typer.Argument(
@@ -44,8 +45,8 @@ BaselineEpochs = Annotated[
     int | None,
     typer.Option("--epochs", min=1, help="Number of epochs of these two.", show_default="chosen by the data"),
 ]
-Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.")]
-Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.")]
+Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.", readable=False)]
+Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.", readable=False)]
 
 
 def recipe_option(name: str) -> Any:

@@ -7,10 +7,15 @@ from typing import TextIO
 
 from tigranet.csv_text import unquote_formula
 from tigranet.data.image_index import PART_NAMES, ImageIndex
+from tigranet.quoted_text import shorten
 
 PATH_COLUMNS = ("path", "file", "filename", "image")
 LABEL_COLUMNS = ("label", "class", "target")
 PART_COLUMNS = ("part", "split", "set")
+MAX_TABLE_BYTES = 2**30
+"""Largest size of a table, which is read into memory."""
+MAX_LINE_CHARACTERS = 2**20
+"""Largest length of a line."""
 
 
 def index_csv(table: Path, group: str | None = None) -> ImageIndex:
@@ -36,6 +41,8 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
     """
     if not table.is_file():
         raise ValueError(f"'{table}' is not a regular file: expected a table in a CSV or TSV file")
+    if table.stat().st_size > MAX_TABLE_BYTES:
+        raise ValueError(f"'{table}' is too large: expected at most {MAX_TABLE_BYTES:,} bytes")
     header, rows = _read(table)
     columns = [name.strip().lower() for name in header]
     path, label = (_find_column(table, columns, names) for names in (PATH_COLUMNS, LABEL_COLUMNS))
@@ -48,11 +55,13 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
             for column in (path, label, part, group_column)
         ]
         if part is not None and values[2].lower() not in PART_NAMES:
-            raise ValueError(f"line {line} of '{table}': expected the part train, val or test, got '{values[2][:40]}'")
+            raise ValueError(
+                f"line {line} of '{table}': expected the part train, val or test, got '{shorten(values[2])}'"
+            )
         entries[table.parent / values[0], values[1], PART_NAMES.get(values[2].lower(), ""), values[3]] = None
     names = sorted({name for _, name, _, _ in entries})
     if len(names) < 2:
-        raise ValueError(f"expected at least 2 classes in '{table}', got only '{names[0]}'")
+        raise ValueError(f"expected at least 2 classes in '{table}', got only '{shorten(names[0])}'")
     labels = {name: position for position, name in enumerate(names)}
     return ImageIndex(
         tuple(names),
@@ -89,7 +98,7 @@ def _read(table: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
 
 def _rows(table: Path, file: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that are not blank, each with the number of its first line."""
-    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    reader = csv.reader(_lines(table, file), delimiter=delimiter, strict=True)
     while True:
         line = reader.line_num + 1
         try:
@@ -104,13 +113,27 @@ def _rows(table: Path, file: TextIO, delimiter: str) -> Iterator[tuple[int, list
             yield line, row
 
 
+def _lines(table: Path, file: TextIO) -> Iterator[str]:
+    """Yield the lines. A file of zeros is one line, which could fill the memory."""
+    number = 0
+    while line := file.readline(MAX_LINE_CHARACTERS + 1):
+        number += 1
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise ValueError(
+                f"line {number} of '{table}' is too long: expected at most {MAX_LINE_CHARACTERS:,} characters"
+            )
+        yield line
+
+
 def _value(table: Path, line: int, header: list[str], row: list[str], column: int) -> str:
     """Return the value of a row in a column, without spaces around it and as it was before it was quoted for CSV."""
     value = row[column].strip() if column < len(row) else ""
     if not value:
-        raise ValueError(f"line {line} of '{table}' has no value in the column '{header[column]}'")
+        raise ValueError(f"line {line} of '{table}' has no value in the column '{shorten(header[column])}'")
     if "\0" in value:
-        raise ValueError(f"line {line} of '{table}' has a NUL character in the column '{header[column]}': remove it")
+        raise ValueError(
+            f"line {line} of '{table}' has a NUL character in the column '{shorten(header[column])}': remove it"
+        )
     return unquote_formula(value)
 
 
@@ -121,7 +144,4 @@ def _find_column(table: Path, columns: list[str], names: tuple[str, ...]) -> int
             raise ValueError(f"'{table}' has {columns.count(name)} columns '{name}': rename or remove one of them")
         if name in columns:
             return columns.index(name)
-    present = ", ".join(columns)
-    raise ValueError(
-        f"'{table}' has no column '{names[0]}', it has: {present[:200]}{'...' if len(present) > 200 else ''}"
-    )
+    raise ValueError(f"'{table}' has no column '{names[0]}', it has: {shorten(', '.join(columns))}")

@@ -8,7 +8,7 @@ from rich.console import Console
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
 from tigranet.workflows.load_data import LoadedData, load_data
-from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.saved_run import TRAINING_FILE, SavedRun
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 
@@ -86,13 +86,19 @@ def load_data_of_run(
     Returns:
         The data. If they have changed since the training, training images of the network may be among the test images.
     """
-    return load_data(
-        data,
-        seed=run.seed,
-        size=network.image_size,
-        color=network.in_maps > 1,
-        group=run.group,
-        train_images=run.train_images,
-        data_dir=data_dir,
-        console=console,
-    )
+    try:
+        return load_data(
+            data,
+            seed=run.seed,
+            size=network.image_size,
+            color=network.in_maps > 1,
+            group=run.group,
+            train_images=run.train_images,
+            data_dir=data_dir,
+            console=console,
+        )
+    except ValueError as error:
+        if run.group is None and run.train_images is None:
+            raise
+        # The user did not choose this split: it is that of the training.
+        raise ValueError(f"{error} (group and train_images are those of the model's {TRAINING_FILE})") from None
