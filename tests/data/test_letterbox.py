@@ -90,7 +90,7 @@ def test_large_images_are_letterboxed_to_the_bits_of_the_whole_image(tmp_path, m
     monkeypatch.setattr(letterbox_module, "MAX_PLANE_BYTES", plane_bytes)
     color = plane_bytes == 1
     paths = write_corpus(tmp_path, [(16, 40)] if color else [(41, 12)])
-    for size in (8, 23):
+    for size in (8, 23) if color else (9,):
         for path, image in read_letterboxed(paths, size, color):
             expected = letterbox(np.ascontiguousarray(whole_image(path, color)), size).transpose(2, 0, 1)
             np.testing.assert_array_equal(image.numpy(), expected, err_msg=path.name)

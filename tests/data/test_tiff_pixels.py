@@ -1,4 +1,5 @@
 import io
+import logging
 import lzma
 import struct
 import zlib
@@ -8,6 +9,7 @@ import pytest
 import tifffile
 from PIL import Image
 
+from tigranet.data import tiff_pixels
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.tiff_pixels import TiffPixels
 
@@ -110,3 +112,10 @@ def test_complex_numbers_and_too_many_values_are_refused():
         TiffPixels(write(np.zeros((8, 8), np.complex64)))
     with pytest.raises(UnreadableImageError, match=r"5000000 x 8 x 8.*256,000,000"):
         TiffPixels(write(SMALL, description='{"shape": [5000000, 8, 8]}', metadata=None))
+
+
+def test_reading_many_files_adds_one_handler_to_the_log_of_tifffile():
+    for _ in range(3):
+        TiffPixels(write(SMALL))
+    assert logging.getLogger("tifffile").handlers.count(tiff_pixels.SILENT) == 1
+    assert len(logging.getLogger("tifffile").handlers) < 3

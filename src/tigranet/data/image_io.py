@@ -101,10 +101,11 @@ def _decode_tiff(file: BinaryFile, working_bytes: Callable[[int, int, int], int]
     with _reserve(num_bytes):
         tiff = TiffPixels(file)
         is_decodable, num_pages, segment_bytes = tiff.is_decodable, tiff.num_pages, tiff.segment_bytes
+        held = [tiff] if is_decodable and num_bytes <= MAX_HELD_HEADER_BYTES else []
         del tiff
     if is_decodable:
         try:
-            return _decode(lambda: TiffPixels(file), num_bytes, working_bytes, reservation)
+            return _decode(lambda: held.pop() if held else TiffPixels(file), num_bytes, working_bytes, reservation)
         except UnreadableImageError:
             raise
         except ValueError:  # tifffile has no decoder for some types of pixels

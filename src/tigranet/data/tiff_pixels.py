@@ -28,6 +28,8 @@ SEGMENT_COPIES = 4
 """Number of copies of a strip or tile in memory while it is decoded: packed, unpacked, without predictor, in order."""
 PACKBITS_COPIES = 12
 """The same for PackBits, which tifffile unpacks to a list."""
+SILENT = logging.NullHandler()
+"""Keeps the messages of tifffile off the terminal. The reason why a file cannot be read is reported anyway."""
 MAX_LZMA_BYTES = 2**26
 """Memory of the LZMA decompressor itself."""
 
@@ -45,7 +47,7 @@ class TiffPixels:
     def __init__(self, file: BinaryFile) -> None:
         import tifffile
 
-        logging.getLogger("tifffile").addHandler(logging.NullHandler())  # the reason is reported, not logged
+        logging.getLogger("tifffile").addHandler(SILENT)  # does nothing if it has been added
         file.seek(0)
         # The name is for messages. Other files that this one refers to are not opened.
         self._tiff = tifffile.TiffFile(file, name="file", _multifile=False)
