@@ -139,7 +139,7 @@ def check_reproducing(printed: str, folder: Path) -> None:
 def check_oriented(printed: str, folder: Path) -> None:
     with open(folder / "angles" / "angles.csv") as file:
         rows = list(csv.DictReader(file))
-    assert {row["network"] for row in rows} == {"paper-mnist-rot", "oriented-small"}
+    assert {row["network"] for row in rows} == {"paper-mnist-012", "oriented-small"}
     assert {float(row["degrees"]) for row in rows} == set(range(0, 361, 30))
     assert (folder / "angles" / "angles.png").stat().st_size > 10_000
 

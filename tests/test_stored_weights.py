@@ -1,7 +1,10 @@
+import os
+
 import pytest
 import safetensors.torch
 import torch
 
+from tigranet import TIGraNet
 from tigranet.safetensors_header import StoredTensor
 from tigranet.stored_weights import CHUNK, check_stored_weights, is_finite, read_stored_weights
 
@@ -73,3 +76,14 @@ def test_weights_are_read(tmp_path):
     (tmp_path / "x").write_bytes(b"nothing")
     with pytest.raises(ValueError, match="x' is not a complete safetensors file"):
         read_stored_weights(tmp_path / "x", "cpu")
+
+
+def test_weights_are_read_from_a_folder_whose_name_is_not_utf_8(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    network = TIGraNet("SC[2,2]-S[2]", 3).eval()
+    network.save_pretrained(folder)
+    images = torch.rand(2, 1, 8, 8)
+    assert torch.equal(TIGraNet.from_pretrained(folder)(images), network(images))
+    (folder / "model.safetensors").write_bytes(b"12345678{")
+    with pytest.raises(ValueError, match="safetensors"):
+        TIGraNet.from_pretrained(folder)

@@ -43,7 +43,11 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=float, default=MAX_SECONDS, help="longest duration of one process")
     parser.add_argument("--output", type=Path, help="Markdown file to write")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (
+        signal.SIGINT,
+        signal.SIGTERM,
+    ):  # a shell starts background jobs with SIGINT ignored, for children too
+        signal.signal(number, signal.default_int_handler)
     start = perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="torture-"))
     try:
@@ -59,7 +63,7 @@ def main() -> None:
     print(text)
     if arguments.output:
         arguments.output.write_text(text)
-    if any(each.problems for each in (*kills, *conditions)):
+    if any(each.problems for each in (*kills, *conditions)):  # conditions that cannot be mounted here are no problem
         sys.exit(1)
 
 

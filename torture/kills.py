@@ -20,6 +20,8 @@ MAX_CHAIN = 3
 """Largest number of signals in a row before a training is resumed to its end."""
 MAX_DELAY = 0.03
 """Longest delay, in seconds, after the appearance of a file."""
+EVENT_SHARE = 2 / 3
+"""Share of the signals that come when a file appears rather than at a random time."""
 ATTEMPTS = 6
 """How often a round is repeated if the command ended before the signal came."""
 
@@ -82,7 +84,7 @@ def run_round(workspace: Workspace, planned: Round) -> list[Observation]:
             shutil.rmtree(folder)
             return observations
     return [
-        Observation(planned.command.name, number.name, [], not_run="the command always ended before the signal")
+        Observation(planned.command.name, number.name, [], ["the command always ended with success before the signal"])
         for number in planned.signals
     ]
 
@@ -117,7 +119,7 @@ def _interrupt(
 
 
 def _draw_moment(command: Command, seconds: float, rng: random.Random) -> Moment:
-    if command.events and rng.random() < 0.5:
+    if command.events and rng.random() < EVENT_SHARE:
         return WhenFileAppears(rng.choice(command.events), rng.uniform(0, MAX_DELAY))
     return AfterSeconds(rng.uniform(0, seconds))
 

@@ -9,7 +9,7 @@ from torture.table import condition_table, kill_table, problem_list
 SIGNALS = """\
 ## Signals at random moments
 
-Half of the signals come at a random time, the others just after a certain file appears. After each signal, every
+A third of the signals come at a random time, the others just after a certain file appears. After each signal, every
 visible file must be complete, results of an earlier run must still be there or be replaced as a whole, and no
 traceback, process or temporary file may be left; only SIGKILL leaves temporary files, which the next run must remove.
 The command then runs to its end, a training with `--resume`, and everything that it writes is compared with an

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import safetensors
 import torch
+from safetensors.torch import load
 from torch import Tensor
 
 from tigranet.quoted_text import shorten
@@ -64,8 +65,11 @@ def read_stored_weights(path: Path, device: str) -> dict[str, Tensor]:
         ValueError: If the file is damaged, or if a tensor holds NaN or infinity.
     """
     try:
-        with safetensors.safe_open(path, framework="pt", device=device) as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        if _is_utf8(path):
+            with safetensors.safe_open(path, framework="pt", device=device) as file:
+                weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        else:  # safetensors opens only paths in UTF-8
+            weights = {name: tensor.to(device) for name, tensor in load(path.read_bytes()).items()}
     except safetensors.SafetensorError as error:
         raise ValueError(f"'{path}' is not a complete safetensors file: {shorten(str(error))}") from None
     for name, tensor in weights.items():
@@ -93,3 +97,11 @@ def is_finite(tensor: Tensor) -> bool:
 
 def _does_not_fit(path: Path, reason: str) -> ValueError:
     return ValueError(f"'{path}' does not fit config.json: {reason}")
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

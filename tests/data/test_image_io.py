@@ -1,10 +1,20 @@
+import os
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+
 import numpy as np
 import pytest
 import tifffile
 from PIL import Image
 
-from tigranet.data import image_io
-from tigranet.data.image_io import UnreadableImageError, read_image
+from image_corpus import whole_image, write_corpus
+from tigranet.data import image_io, pillow_pixels, pixel_rows, tiff_pixels
+from tigranet.data.decode_budget import ByteBudget
+from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.image_io import read_image, read_image_size
 from tigranet.data.luminance import LUMINANCE_WEIGHTS
 
 RNG = np.random.default_rng(0)
@@ -225,7 +235,8 @@ def test_the_format_is_detected_from_the_content(tmp_path):
 
 
 def test_an_image_of_too_many_pixels_is_not_decompressed(tmp_path, monkeypatch):
-    monkeypatch.setattr(image_io, "MAX_PIXELS", 30)
+    monkeypatch.setattr(pillow_pixels, "MAX_PIXELS", 30)
+    monkeypatch.setattr(tiff_pixels, "MAX_VALUES", 120)
     Image.fromarray(GREY).save(tmp_path / "bomb.png")
     with pytest.raises(UnreadableImageError, match="more than 30 pixels"):
         read_image(tmp_path / "bomb.png")
@@ -238,3 +249,146 @@ def test_nan_is_refused(tmp_path):
     tifffile.imwrite(tmp_path / "nan.tif", np.full((5, 7), np.nan, np.float32))
     with pytest.raises(UnreadableImageError, match="NaN"):
         read_image(tmp_path / "nan.tif")
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("num_values", [40, 2**18])
+def test_strips_give_the_bits_of_the_whole_image(tmp_path, monkeypatch, num_values):
+    monkeypatch.setattr(pixel_rows, "STRIP_VALUES", num_values)
+    paths = write_corpus(tmp_path, [(23, 17)] if num_values > 40 else [(16, 40)])
+    assert len(paths) > 100
+    for path in paths:
+        for color in (False, True):
+            np.testing.assert_array_equal(read_image(path, color), whole_image(path, color), err_msg=path.name)
+
+
+def test_a_png_that_contains_postscript_runs_no_program(tmp_path, monkeypatch):
+    Image.new("RGB", (20, 20)).save(tmp_path / "image.eps")
+    (tmp_path / "image.eps").rename(tmp_path / "image.png")
+    monkeypatch.setattr(subprocess, "check_call", pytest.fail)
+    monkeypatch.setattr(subprocess, "Popen", pytest.fail)
+    for read in (read_image, read_image_size):
+        with pytest.raises(UnreadableImageError, match="not an image"):
+            read(tmp_path / "image.png")
+
+
+def test_an_image_that_takes_too_much_memory_is_refused_from_its_header(tmp_path, monkeypatch):
+    monkeypatch.setattr(image_io, "DECODE_BUDGET", ByteBudget(20_000_000))
+    zeros = np.zeros((2000, 2000), np.uint8)
+    Image.fromarray(zeros).save(tmp_path / "a.png")
+    tifffile.imwrite(tmp_path / "b.tif", zeros.astype(float), compression="zlib")
+    tifffile.imwrite(tmp_path / "c.tif", zeros[:8, :8], compression="zlib", tile=(4096, 4096))
+    for name in ("a.png", "b.tif", "c.tif"):
+        with pytest.raises(UnreadableImageError, match="MB of memory to decode, more than 20 MB"):
+            read_image(tmp_path / name)
+    tifffile.imwrite(tmp_path / "d.tif", zeros[:8, :8])
+    assert read_image(tmp_path / "d.tif").shape == (8, 8, 1)
+
+
+def test_threads_share_one_budget_and_free_their_image_before_the_next(tmp_path, monkeypatch):
+    Image.fromarray(np.zeros((500, 500, 3), np.uint8)).save(tmp_path / "a.png")
+    budget = ByteBudget(20_000_000)  # for one image
+    monkeypatch.setattr(image_io, "DECODE_BUDGET", budget)
+    active, largest, original = 0, 0, image_io.unit_strips
+    lock = threading.Lock()
+
+    def counted(*arguments):
+        nonlocal active, largest
+        with lock:
+            active += 1
+            largest = max(largest, active)
+        yield from original(*arguments)
+        with lock:
+            active -= 1
+
+    monkeypatch.setattr(image_io, "unit_strips", counted)
+    threads = [threading.Thread(target=read_image, args=(tmp_path / "a.png",)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert largest == 1
+
+
+def test_a_file_that_grows_while_it_is_read_gets_no_more_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(image_io, "MAX_HELD_HEADER_BYTES", 0)
+    Image.fromarray(RNG.integers(0, 256, (200, 200), dtype=np.uint8)).save(tmp_path / "a.png")
+    original = pillow_pixels.open_with_pillow
+
+    def open_and_replace(file):
+        image = original(file)
+        Image.new("L", (3000, 3000)).save(tmp_path / "a.png")  # writes into the file that the reader has open
+        return image
+
+    monkeypatch.setattr(pillow_pixels, "open_with_pillow", open_and_replace)
+    with pytest.raises(UnreadableImageError, match=r"changed|truncated"):
+        read_image(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("name", ["pipe.png", "pipe.tif"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    for read in (read_image, read_image_size):
+        with pytest.raises(UnreadableImageError, match="pipe"):
+            read(tmp_path / name)
+
+
+def test_odd_shapes_are_read_or_refused_with_a_reason(tmp_path):
+    tifffile.imwrite(tmp_path / "complex.tif", np.ones((5, 7), np.complex64))
+    with pytest.raises(UnreadableImageError, match="complex"):
+        read_image(tmp_path / "complex.tif")
+    (tmp_path / "none.tif").write_bytes(b"II*\0" + struct.pack("<I", 0))
+    with pytest.raises(UnreadableImageError, match=r"no pages|cannot be decoded"):
+        read_image(tmp_path / "none.tif")
+    tifffile.imwrite(tmp_path / "half.tif", np.full((1, 7), 0.5, np.float16))
+    assert_pixels(read_image(tmp_path / "half.tif"), np.full((1, 7, 1), 0.5))
+    tifffile.imwrite(tmp_path / "large.tif", np.full((5, 7), 1e300))
+    with pytest.raises(UnreadableImageError, match="float32"):
+        read_image(tmp_path / "large.tif")
+    rows = np.zeros((1, 64_000_000 // 8), np.uint8)
+    png = b"\x89PNG\r\n\x1a\n"
+    for kind, data in (
+        (b"IHDR", struct.pack(">IIBBBBB", rows.size * 8, 1, 1, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(b"\0" + rows.tobytes())),
+        (b"IEND", b""),
+    ):
+        png += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    (tmp_path / "long.png").write_bytes(png)
+    with pytest.raises(UnreadableImageError, match="MB of memory"):
+        read_image(tmp_path / "long.png")
+
+
+def test_a_reason_does_not_repeat_odd_characters_of_the_name(tmp_path):
+    path = tmp_path / os.fsdecode(b"a\nb\xff.tif")
+    tifffile.imwrite(tmp_path / "c.tif", GREY, compression="zlib")
+    path.write_bytes((tmp_path / "c.tif").read_bytes()[:-20])
+    with pytest.raises(UnreadableImageError) as error:
+        read_image(path)
+    assert str(error.value).isprintable()
+
+
+MEASURED = """
+import resource, sys, warnings
+from pathlib import Path
+from tigranet.data.letterbox import read_letterboxed
+for path, image in read_letterboxed(sorted(Path(sys.argv[1]).iterdir()), 16, color=True):
+    print(path.name, getattr(image, "reason", "read"))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def test_hostile_files_in_all_threads_stay_within_the_memory_limit(tmp_path):
+    """Small files that unpack to 240 MB each, of which decoding takes several copies, and one that claims 3 GB."""
+    tifffile.imwrite(tmp_path / "0.tif", np.zeros((7500, 4000)), compression="zlib", rowsperstrip=300)
+    for number in range(1, 4):
+        os.link(tmp_path / "0.tif", tmp_path / f"{number}.tif")
+    shape = '{"shape": [1000000, 400, 8]}'
+    tifffile.imwrite(tmp_path / "6.tif", np.zeros((400, 8), np.uint8), description=shape, metadata=None)
+    command = [sys.executable, "-c", MEASURED, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    *results, peak = run.stdout.splitlines()
+    assert results[:4] == [f"{number}.tif read" for number in range(4)]
+    assert "1000000 x 400 x 8" in results[4]
+    assert 300 < int(peak) < 1000  # without a limit: 1,500
+    assert not run.stderr

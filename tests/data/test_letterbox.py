@@ -1,9 +1,21 @@
+import os
+
 import numpy as np
 import pytest
 
+from image_corpus import whole_image, write_corpus
 from images import fill
+from tigranet.data import letterbox as letterbox_module
+from tigranet.data import pixel_rows
 from tigranet.data.find_images import image_files
-from tigranet.data.letterbox import UnreadableFile, default_file_size, default_size, letterbox, read_letterboxed
+from tigranet.data.letterbox import (
+    UnreadableFile,
+    default_file_size,
+    default_size,
+    letterbox,
+    letterbox_bytes,
+    read_letterboxed,
+)
 
 
 def test_the_aspect_ratio_is_kept_and_the_rest_filled_with_the_border():
@@ -69,3 +81,39 @@ def test_a_file_that_is_known_to_be_unreadable_is_passed_on_in_its_place(tmp_pat
     results = list(read_letterboxed([first, unreadable, second], 8, False))
     assert [path for path, _ in results] == [first, unreadable.path, second]
     assert results[1][1] is unreadable
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("plane_bytes", [1, 2**27])
+def test_large_images_are_letterboxed_to_the_bits_of_the_whole_image(tmp_path, monkeypatch, plane_bytes):
+    monkeypatch.setattr(pixel_rows, "STRIP_VALUES", 30)
+    monkeypatch.setattr(letterbox_module, "MAX_PLANE_BYTES", plane_bytes)
+    color = plane_bytes == 1
+    paths = write_corpus(tmp_path, [(16, 40)] if color else [(41, 12)])
+    for size in (8, 23):
+        for path, image in read_letterboxed(paths, size, color):
+            expected = letterbox(np.ascontiguousarray(whole_image(path, color)), size).transpose(2, 0, 1)
+            np.testing.assert_array_equal(image.numpy(), expected, err_msg=path.name)
+
+
+def test_the_memory_includes_the_weights_for_very_long_sides():
+    assert letterbox_bytes(1, 10**7, 1, 64) > 16 * 10**7
+    assert letterbox_bytes(100, 100, 1, 64) < 10**6
+
+
+@pytest.mark.parametrize("shape", [(1, 30), (30, 1), (1, 1), (1, 50_000)])
+def test_lines_and_points_are_letterboxed(shape):
+    square = letterbox(np.full((*shape, 2), 0.5, np.float32), 16)
+    assert square.shape == (16, 16, 2)
+    np.testing.assert_allclose(square, 0.5, atol=1e-6)
+
+
+def test_pipes_do_not_block_the_default_size_or_the_reader(tmp_path):
+    fill(tmp_path, {"a": 2}, size=(12, 12))
+    os.mkfifo(tmp_path / "a" / "002.png")
+    paths = sorted((tmp_path / "a").iterdir())
+    assert default_file_size(paths) == 12
+    *_, (path, result) = read_letterboxed(paths, 12, False)
+    assert isinstance(result, UnreadableFile)
+    assert path.name == "002.png"
+    assert "pipe" in result.reason

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from tigranet.data import npz_data, npz_file
 from tigranet.data.npz_data import read_npz_images
 
 RNG = np.random.default_rng(0)
@@ -76,6 +77,17 @@ def test_16_bit_images_are_divided_by_the_largest_value_of_their_type(tmp_path):
         ({"x": np.array(5), "y": LABELS}, r"int64 \(\) and 6 labels"),
         ({"x": GREY[:, :0], "y": LABELS}, r"uint8 \(6, 0, 9\) and 6 labels"),
         ({"x": GREY, "y": LABELS + 1, "classes": ["a", "b", "c"]}, r"0 to 2.* 1 to 3.*a\.npz"),
+        ({"x": GREY, "y": LABELS + np.array([0, 0, np.nan] * 2)}, "nan at position 2"),
+        ({"x": GREY, "y": LABELS + 1j}, "complex128"),
+        ({"x": GREY, "y": np.array([b"\xff", b"a"] * 3)}, "UTF-8"),
+        ({"x": GREY * 1j, "y": LABELS}, r"complex128 \(6, 9, 9\)"),
+        ({"x": GREY[:0], "y": LABELS[:0]}, r"uint8 \(0, 9, 9\) and 0 labels"),
+        ({"x": GREY, "y": LABELS, "class_names": ["a", "b", "a "]}, "same name, 'a' and 'a '"),
+        ({"x": np.zeros((6, 3, 9, 9), np.uint8), "y": LABELS}, r"\(3, 9, 9\).*first.*transpose"),
+        ({"x": np.zeros((6, 1, 9, 9)), "y": LABELS}, r"\(1, 9, 9\).*first.*transpose"),
+        ({"x": GREY, "X": GREY, "y": LABELS}, "'x' and 'X'"),
+        ({"x": np.full((6, 9, 9), np.nan), "y": LABELS}, "nan"),
+        ({"x": np.full((6, 9, 9), 1e300), "y": LABELS}, "inf"),
         ({"x": GREY, "y": LABELS - 1, "classes": ["a", "b", "c"]}, r"0 to 2.* -1 to 1.*a\.npz"),
     ],
 )
@@ -125,3 +137,34 @@ def test_parts_in_grey_and_in_colour_become_grey(tmp_path):
     assert read_npz_images(path).images.shape == (12, 1, 9, 9)
     with pytest.raises(ValueError, match=r"a\.npz.*1 and 3.*--color"):
         read_npz_images(path, color=True)
+
+
+def test_bytes_and_whole_numbers_are_labels(tmp_path):
+    data = read_npz_images(save_arrays(tmp_path, x=GREY, y=np.array([b"b", b"a"] * 3)))
+    assert data.class_names == ("a", "b")
+    names = np.array([b"x", b"y", b"z"])
+    data = read_npz_images(save_arrays(tmp_path, x=GREY, y=LABELS.astype(float), class_names=names))
+    assert data.class_names == ("x", "y", "z")
+    assert data.labels == tuple(LABELS)
+
+
+def test_arrays_that_are_not_used_are_not_read(tmp_path):
+    objects = np.array([{}], dtype=object)
+    assert len(read_npz_images(save_arrays(tmp_path, x=GREY, y=LABELS, note=objects)).labels) == 6
+
+
+@pytest.mark.parametrize("kind", ["u1", "i8", "f4"])
+@pytest.mark.parametrize("color", [False, True])
+def test_blocks_and_temporary_files_give_the_same_images(tmp_path, monkeypatch, kind, color):
+    colour = RNG.integers(0, 2, (6, 8, 12, 3)).astype(kind)
+    path = save_arrays(tmp_path, x=colour, y=LABELS)
+    expected = read_npz_images(path, 9, color).images.clone()
+    monkeypatch.setattr(npz_file, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(npz_data, "MAX_BYTES_IN_MEMORY", 1)
+    assert torch.equal(read_npz_images(path, 9, color).images, expected)
+
+
+def test_labels_that_are_too_large_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz_data, "MAX_LABEL_BYTES", 47)
+    with pytest.raises(ValueError, match=r"'y' in .*a\.npz.*48 bytes"):
+        read_npz_images(save_arrays(tmp_path, x=GREY, y=LABELS))

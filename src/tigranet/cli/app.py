@@ -135,7 +135,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run the command. An error is shown in one line, or with its traceback if ``--debug`` was given."""
     if not sys.warnoptions:
-        warnings.filterwarnings("ignore", "Image size .* exceeds limit")  # such an image is listed as unreadable
+        warnings.filterwarnings("ignore", module="PIL")  # what cannot be read is listed with the reason
     arguments = global_options_first(sys.argv[1:])
     with prepared_streams():
         try:

@@ -1,23 +1,28 @@
-"""Decode one image file of any supported format to an array in [0, 1]."""
+"""Decode one image file of any supported format to an array in [0, 1], with limits on time and memory."""
 
+import ctypes
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
-from tigranet.data.luminance import array_to_grey
-from tigranet.data.value_range import full_scale
+from tigranet.data import pillow_pixels
+from tigranet.data.decode_budget import DECODE_BUDGET
+from tigranet.data.image_errors import UnreadableImageError, one_line
+from tigranet.data.pixel_rows import PixelRows, strip_bytes, unit_strips
+from tigranet.data.regular_file import BinaryFile, open_regular_file
+from tigranet.data.tiff_header import check_tiff_header, is_tiff
+from tigranet.data.tiff_pixels import TiffPixels
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
-MAX_PIXELS = 64_000_000
-"""A larger image is refused before it is decompressed."""
-WIDE_LIMITS = (65535,)
-"""White in integers of 32 and 64 bits. One file does not tell how bright the others are, so there is only one value."""
-
-
-class UnreadableImageError(ValueError):
-    """A file cannot be read as an image. The message is the reason, without the name of the file."""
+MIN_TRIMMED_BYTES = 2**26
+"""After decoding an image that takes more, freed memory is returned to the system."""
+MAX_HELD_HEADER_BYTES = 2**20
+"""A larger header is read again for decoding, rather than held while the thread waits for memory."""
 
 
 def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height width channels"]:
@@ -29,6 +34,8 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     Floating-point numbers are used as they are if they lie in [0, 1], otherwise they are scaled from their range to
     [0, 1].
 
+    All threads together take at most :data:`~tigranet.data.decode_budget.MAX_DECODE_BYTES` of memory to decode images.
+
     Args:
         path: Path of the file. The format is detected from the content, not from the suffix.
         color: Return all channels instead of the luminance.
@@ -37,108 +44,155 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
         The pixels as 32-bit floating-point numbers.
 
     Raises:
-        UnreadableImageError: If the file cannot be opened or decoded, is too large, or holds NaN or infinity.
+        UnreadableImageError: If the path is not a regular file, or the file cannot be opened or decoded, is too
+            large, or holds NaN, infinity or complex numbers.
     """
+
+    def result_bytes(height: int, width: int, channels: int) -> int:
+        return 2 * height * width * 4 * (channels if color else 1)
+
+    with decoded(path, result_bytes) as pixels:
+        return np.concatenate(list(unit_strips(pixels, color)))
+
+
+def read_image_size(path: Path) -> tuple[int, int]:
+    """Read the size of an image from the header of its file.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        Width and height in pixels, before a rotation by the EXIF orientation.
+
+    Raises:
+        UnreadableImageError: If the header cannot be read.
+    """
+    with _one_line_reasons(), open_regular_file(path) as file:
+        num_bytes = check_tiff_header(file) if is_tiff(file) else pillow_pixels.header_bytes(file)
+        with _reserve(num_bytes):
+            return pillow_pixels.open_with_pillow(file).size
+
+
+@contextmanager
+def decoded(path: Path, working_bytes: Callable[[int, int, int], int]) -> Iterator[PixelRows]:
+    """Decode an image file, and hold its share of the memory budget for the duration of a ``with`` statement.
+
+    Args:
+        path: Path of the file.
+        working_bytes: Returns the memory that the ``with`` statement itself takes for an image, in bytes, from its
+            height, width and number of channels.
+
+    Yields:
+        The pixels. They must be converted within the ``with`` statement.
+
+    Raises:
+        UnreadableImageError: If the file cannot be read as an image, or decoding it takes too much memory.
+    """
+    with _one_line_reasons(), open_regular_file(path) as file, ExitStack() as reservation:
+        if is_tiff(file):
+            yield _decode_tiff(file, working_bytes, reservation)
+        else:
+            num_bytes = pillow_pixels.header_bytes(file)
+            yield _decode(lambda: _PillowSource(file), num_bytes, working_bytes, reservation)
+
+
+def _decode_tiff(file: BinaryFile, working_bytes: Callable[[int, int, int], int], reservation: ExitStack) -> PixelRows:
+    num_bytes = check_tiff_header(file)
+    with _reserve(num_bytes):
+        tiff = TiffPixels(file)
+        is_decodable, num_pages, segment_bytes = tiff.is_decodable, tiff.num_pages, tiff.segment_bytes
+        del tiff
+    if is_decodable:
+        try:
+            return _decode(lambda: TiffPixels(file), num_bytes, working_bytes, reservation)
+        except UnreadableImageError:
+            raise
+        except ValueError:  # tifffile has no decoder for some types of pixels
+            reservation.close()
+    num_bytes += 2 * segment_bytes
+    return _decode(lambda: _PillowSource(file, num_pages), num_bytes, working_bytes, reservation)
+
+
+class _PillowSource:
+    """A file that Pillow decodes, with the attributes of :class:`~tigranet.data.tiff_pixels.TiffPixels`."""
+
+    def __init__(self, file: BinaryFile, num_pages: int = 1) -> None:
+        self._image, self._num_pages = pillow_pixels.open_with_pillow(file), num_pages
+        pillow_pixels.check_size(self._image, num_pages)
+        self.width, self.height = self._image.size
+        self.channels = num_pages * pillow_pixels.num_channels(self._image)
+        self.decode_bytes = pillow_pixels.decode_bytes(self._image, num_pages)
+        self.held_bytes = pillow_pixels.held_bytes(self._image, num_pages)
+
+    def decode(self) -> PixelRows:
+        return pillow_pixels.decode(self._image, self._num_pages)
+
+
+def _decode(
+    open_source: Callable[[], TiffPixels | _PillowSource],
+    header_bytes: int,
+    working_bytes: Callable[[int, int, int], int],
+    reservation: ExitStack,
+) -> PixelRows:
+    """Decode with the memory that the header asks for. A file that changes meanwhile does not get more."""
+
+    def total_bytes(source: TiffPixels | _PillowSource) -> int:
+        conversion_bytes = max(
+            strip_bytes(width, source.channels) + working_bytes(height, width, source.channels)
+            for height, width in ((source.height, source.width), (source.width, source.height))  # a rotation swaps them
+        )
+        return header_bytes + max(source.decode_bytes, source.held_bytes + conversion_bytes)
+
+    with _reserve(header_bytes):
+        opened = open_source()
+        num_bytes = total_bytes(opened)
+        source = opened if header_bytes <= MAX_HELD_HEADER_BYTES else None
+        del opened
+    reservation.enter_context(_reserve(num_bytes))
+    if source is None:
+        source = open_source()
+        if total_bytes(source) > num_bytes:
+            raise UnreadableImageError("changed while it was read")
+    pixels = source.decode()
+    reservation.callback(pixels.close)  # runs before the memory is given to another thread
+    return pixels
+
+
+@contextmanager
+def _reserve(num_bytes: int) -> Iterator[None]:
+    """Wait for a share of the memory budget. No thread may ask for a second one while it holds one."""
+    if num_bytes > DECODE_BUDGET.limit:
+        raise UnreadableImageError(
+            f"takes {num_bytes / 1e6:,.0f} MB of memory to decode, more than {DECODE_BUDGET.limit / 1e6:,.0f} MB"
+        )
+    with DECODE_BUDGET.reserve(num_bytes):
+        try:
+            yield
+        finally:
+            if num_bytes > MIN_TRIMMED_BYTES:
+                _return_free_memory()
+
+
+def _return_free_memory() -> None:
+    """Return freed memory to the system. The GNU C library otherwise keeps blocks of some megabytes per thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+@contextmanager
+def _one_line_reasons() -> Iterator[None]:
+    """Convert the exceptions of all decoders to one kind with one line of text."""
     try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise UnreadableImageError(error.strerror or str(error)) from None
-    if size == 0:
-        raise UnreadableImageError("the file is empty")
-    try:
-        pixels = _read_tiff(path) if _is_tiff(path) else _read_pillow(path)
-    except UnreadableImageError:
-        raise
+        yield
+    except UnreadableImageError as error:
+        raise UnreadableImageError(one_line(str(error))) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise UnreadableImageError(f"has more than {MAX_PIXELS:,} pixels") from None
+        raise UnreadableImageError(f"has more than {pillow_pixels.MAX_PIXELS:,} pixels") from None
     except UnidentifiedImageError:
         raise UnreadableImageError("not an image of a kind that is read here") from None
+    except MemoryError:
+        raise UnreadableImageError("takes more memory to decode than there is") from None
     except Exception as error:  # every decoder has exceptions of its own
-        raise UnreadableImageError(f"cannot be decoded: {str(error) or type(error).__name__}".splitlines()[0]) from None
-    return pixels if color else array_to_grey(pixels)
-
-
-def _is_tiff(path: Path) -> bool:
-    """Whether the file starts like a TIFF. The suffix is not reliable."""
-    with path.open("rb") as file:
-        return file.read(4)[:3] in (b"II*", b"II+", b"MM\0")
-
-
-def _read_pillow(path: Path, num_pages: int = 1) -> np.ndarray:
-    with Image.open(path) as file:
-        if file.width * file.height * num_pages > MAX_PIXELS:
-            raise UnreadableImageError(f"has more than {MAX_PIXELS:,} pixels")
-        pages = []
-        for number in range(num_pages):
-            file.seek(number)
-            pages.append(_grey_or_rgb(ImageOps.exif_transpose(file)))
-    return _to_unit_range(np.concatenate(pages, axis=2))
-
-
-def _grey_or_rgb(image: Image.Image) -> np.ndarray:
-    """Convert any mode of Pillow to an array with one or three channels, on a black background."""
-    if image.mode == "1":
-        image = image.convert("L")
-    if image.mode not in ("L", "F") and not image.mode.startswith("I"):
-        image = image.convert("RGBA")  # also from palettes and CMYK
-        image = Image.alpha_composite(Image.new("RGBA", image.size, (0, 0, 0, 255)), image).convert("RGB")
-    pixels = np.asarray(image)
-    return pixels if pixels.ndim == 3 else pixels[..., None]
-
-
-def _read_tiff(path: Path) -> np.ndarray:
-    import tifffile
-
-    with tifffile.TiffFile(path) as file:
-        series = file.series[0]
-        if np.prod(series.shape) > MAX_PIXELS * 4:
-            raise UnreadableImageError(f"has {' x '.join(map(str, series.shape))} values, more than {4 * MAX_PIXELS:,}")
-        axes, page, photometric = series.axes, series.keyframe, tifffile.PHOTOMETRIC
-        extra_samples = tuple(page.extrasamples)
-        color_channels = {int(photometric.MINISBLACK): 1, int(photometric.MINISWHITE): 1, int(photometric.RGB): 3}.get(
-            page.photometric
-        )
-        try:
-            pixels = series.asarray() if color_channels else None
-        except ValueError:  # tifffile has no decoder for some compressions, such as LZW
-            pixels = None
-        if pixels is None:  # Pillow also converts palettes and CMYK
-            return _read_pillow(path, len(series.pages))
-        if page.photometric == photometric.MINISWHITE and pixels.dtype.kind in "bu":
-            pixels = ~pixels if pixels.dtype.kind == "b" else (2**page.bitspersample - 1) - pixels
-    rows, columns = axes.index("Y"), axes.index("X")
-    pixels = np.moveaxis(pixels, (rows, columns), (0, 1))
-    pixels = pixels.reshape(*pixels.shape[:2], -1)
-    if pixels.shape[2] - 1 == color_channels:
-        if extra_samples == (tifffile.EXTRASAMPLE.ASSOCALPHA,):  # the colours are already multiplied by alpha
-            return _to_unit_range(pixels[..., :color_channels])
-        if extra_samples == (tifffile.EXTRASAMPLE.UNASSALPHA,):
-            return _to_unit_range(pixels[..., :color_channels]) * _opacity(pixels[..., color_channels:])
-    return _to_unit_range(pixels)
-
-
-def _opacity(alpha: np.ndarray) -> np.ndarray:
-    """Scale an alpha channel to [0, 1]. Floating-point values are divided by their maximum if it is above 1."""
-    if alpha.dtype.kind in "iu":
-        return _to_unit_range(alpha)
-    alpha = _to_finite_floats(alpha)
-    return np.clip(alpha / max(np.float32(1), alpha.max()), 0, 1)
-
-
-def _to_unit_range(pixels: np.ndarray) -> np.ndarray:
-    if pixels.dtype.kind in "iu":
-        try:
-            white = full_scale(pixels.dtype, int(pixels.min()), int(pixels.max()), WIDE_LIMITS)
-        except ValueError as error:
-            raise UnreadableImageError(str(error)) from None
-        return pixels.astype(np.float32) / np.float32(white)
-    pixels = _to_finite_floats(pixels)
-    low, high = pixels.min(), pixels.max()
-    return pixels if low >= 0 and high <= 1 else (pixels - low) / (high - low) if high > low else np.zeros_like(pixels)
-
-
-def _to_finite_floats(pixels: np.ndarray) -> np.ndarray:
-    pixels = pixels.astype(np.float32)
-    if not np.isfinite(pixels).all():
-        raise UnreadableImageError("holds NaN or infinity")
-    return pixels
+        reason = one_line(str(error)) or type(error).__name__
+        raise UnreadableImageError(one_line(f"cannot be decoded: {reason}")) from None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -13,11 +14,15 @@ from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
-from tigranet.data.image_io import UnreadableImageError, read_image
+from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.image_io import decoded, read_image_size
+from tigranet.data.pixel_rows import PixelRows, unit_strips
 from tigranet.data.system_failures import is_system_failure
 
 MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically."""
+MAX_PLANE_BYTES = 2**27
+"""Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
 
 
 class UnreadableFile(NamedTuple):
@@ -47,15 +52,79 @@ def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> F
     height, width, channels = image.shape
     if (height, width) == (size, size):
         return image
-    scale = size / max(height, width)
-    rows, columns = max(1, round(height * scale)), max(1, round(width * scale))
-    planes = [Image.fromarray(np.ascontiguousarray(image[..., channel])) for channel in range(channels)]
-    resized_planes = [np.asarray(plane.resize((columns, rows), Image.Resampling.BILINEAR)) for plane in planes]
-    resized = np.stack(resized_planes, axis=-1)
-    border = np.concatenate([resized[0], resized[-1], resized[:, 0], resized[:, -1]])
+    planes = (Image.fromarray(np.ascontiguousarray(image[..., channel])) for channel in range(channels))
+    return _pad(np.stack([_resized(plane, size) for plane in planes], axis=-1), size)
+
+
+def letterbox_pixels(pixels: PixelRows, size: int, color: bool) -> Float[np.ndarray, "size size channels"]:
+    """Convert decoded pixels to [0, 1] and letterbox them, with few copies of a large image.
+
+    The result is that of :func:`letterbox`, bit by bit.
+
+    Args:
+        pixels: The image.
+        size: Side length of the square in pixels.
+        color: Keep all channels instead of the luminance.
+
+    Returns:
+        The square image.
+
+    Raises:
+        UnreadableImageError: If the pixels cannot be converted.
+    """
+    height, width = pixels.height, pixels.width
+    if pixels.rows_per_strip >= height or (height, width) == (size, size):
+        return letterbox(np.concatenate(list(unit_strips(pixels, color))), size)
+    channels, group = pixels.channels if color else 1, _planes_at_once(height, width)
+    resized: list[np.ndarray] = []
+    for first in range(0, channels, group):
+        selection = slice(first, min(first + group, channels))
+        planes = [Image.new("F", (width, height)) for _ in range(selection.stop - first)]
+        top = 0
+        for strip in unit_strips(pixels, color, selection if color else slice(None)):
+            for channel, plane in enumerate(planes):
+                plane.paste(Image.fromarray(np.ascontiguousarray(strip[..., channel])), (0, top))
+            top += len(strip)
+        resized += [_resized(plane, size) for plane in planes]
+    return _pad(np.stack(resized, axis=-1), size)
+
+
+def letterbox_bytes(height: int, width: int, channels: int, size: int) -> int:
+    """Estimate the memory that :func:`letterbox_pixels` takes besides a strip.
+
+    Args:
+        height: Number of rows of the image.
+        width: Number of columns of the image.
+        channels: Number of channels.
+        size: Side length of the square in pixels.
+
+    Returns:
+        An upper limit in bytes: the planes that are resized at once, Pillow's tables of weights with 16 bytes per
+        pixel of each side, and the result.
+    """
+    planes = min(_planes_at_once(height, width), max(1, channels))
+    return 4 * planes * height * width + 16 * (height + width) + 8 * size**2 * max(1, channels)
+
+
+def _planes_at_once(height: int, width: int) -> int:
+    """Return the number of channels of a large image that are resized at once."""
+    return max(1, MAX_PLANE_BYTES // max(1, 4 * height * width))
+
+
+def _resized(plane: Image.Image, size: int) -> np.ndarray:
+    """Resize one channel so that its longer side becomes ``size``."""
+    scale = size / max(plane.size)
+    columns, rows = (max(1, round(side * scale)) for side in plane.size)
+    return np.asarray(plane.resize((columns, rows), Image.Resampling.BILINEAR))
+
+
+def _pad(image: np.ndarray, size: int) -> np.ndarray:
+    """Centre an image in a square of the median of its border."""
+    rows, columns, _ = image.shape
+    border = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
     square = np.tile(np.median(border, axis=0).astype(np.float32), (size, size, 1))
     top, left = (size - rows) // 2, (size - columns) // 2
-    square[top : top + rows, left : left + columns] = resized
+    square[top : top + rows, left : left + columns] = image
     return square
 
 
@@ -79,7 +148,8 @@ def read_letterboxed(
         if isinstance(path, UnreadableFile):
             return path.path, path
         try:
-            image = letterbox(read_image(path, color), size)
+            with decoded(path, partial(letterbox_bytes, size=size)) as pixels:
+                image = letterbox_pixels(pixels, size, color)
         except UnreadableImageError as error:
             kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
             return path, kind(path, str(error))
@@ -115,8 +185,7 @@ def default_file_size(paths: Sequence[Path]) -> int:
     sides = []
     for path in paths[:: max(1, len(paths) // 1000)]:
         try:
-            with Image.open(path) as image:
-                sides.append(max(image.size))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            sides.append(max(read_image_size(path)))
+        except UnreadableImageError:
             continue  # reported when the image itself is read
     return default_size(sides)

@@ -1,5 +1,8 @@
 """Images and labels of a user in one .npz file."""
 
+import math
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,15 +11,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.data.image_arrays import check_channels_last
 from tigranet.data.image_index import PART_NAMES
 from tigranet.data.letterbox import default_size, letterbox
 from tigranet.data.luminance import array_to_grey
-from tigranet.data.npz_file import read_npz
+from tigranet.data.npz_file import ArrayHeader, NpzArrays, open_npz
+from tigranet.data.npz_labels import as_labels, as_texts, names_of_classes
 from tigranet.data.value_range import CURE, full_scale
 
 IMAGE_NAMES = ("images", "image", "x", "data", "arr_0")
 LABEL_NAMES = ("labels", "label", "y", "targets", "arr_1")
 CLASS_NAMES = ("class_names", "classes", "label_names")
+MAX_BYTES_IN_MEMORY = 2**30
+"""Larger results are kept in a temporary file that is mapped into memory."""
+MAX_LABEL_BYTES = 2**28
+"""Largest size of an array of labels, groups or names."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +49,11 @@ def read_npz_images(file: Path, size: int | None = None, color: bool = False, gr
 
     The file has the arrays ``images`` and ``labels``, or other names in common use (``x``, ``y``); or such a pair for
     each part (``x_train`` and ``y_train``, ``train_images`` and ``train_labels``, ...). The array ``class_names`` is
-    optional. Integers of 8 and 16 bits are divided by the largest value of their type, wider integers by the first of
-    1, 255 and 65535 that no pixel exceeds. Images are brought to one square size as files are.
+    optional. Other arrays are not read. Integers of 8 and 16 bits are divided by the largest value of their type, wider
+    integers by the first of 1, 255 and 65535 that no pixel exceeds. Images are brought to one square size as files are.
+
+    Only a part of the images is in memory before its conversion. A result of more than ``MAX_BYTES_IN_MEMORY`` is kept
+    in a temporary file.
 
     Args:
         file: Path of the file.
@@ -53,117 +65,174 @@ def read_npz_images(file: Path, size: int | None = None, color: bool = False, gr
         The images of all parts.
 
     Raises:
-        ValueError: If an array is missing, has the wrong shape or type, or has values out of range, or if there are
-            fewer than 2 classes.
+        ValueError: If an array is missing, too large, has the wrong shape or type, or has values out of range, or if
+            there are fewer than 2 classes.
 
     Shape:
         - ``images``: (n, H, W) or (n, H, W, C) in the file, (n, C, size, size) in the result.
         - ``labels``: n entries.
     """
-    arrays = {name.lower(): array for name, array in read_npz(file).items()}
-    pairs = _find_pairs(file, arrays)
-    labels = np.concatenate([pair_labels for _, pair_labels in pairs.values()])
-    classes, positions = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"expected at least 2 classes in '{file}', got {len(classes)}")
-    groups = None
-    if group is not None:
-        if group.lower() not in arrays or arrays[group.lower()].shape[:1] != labels.shape:
-            raise ValueError(f"'{file}' has no array '{group}' with one group per image ({len(labels)} images)")
-        groups = tuple(map(str, arrays[group.lower()]))
-    return NpzImages(
-        _class_names(file, arrays, classes),
-        _to_one_size(file, [images for images, _ in pairs.values()], size, color),
-        tuple(positions.tolist()),
-        tuple(part for part, (_, pair_labels) in pairs.items() for _ in range(len(pair_labels))),
-        groups,
-    )
+    with open_npz(file) as archive:
+        source = _Source(file, archive)
+        pairs = _find_pairs(file, source)
+        labels = as_labels([source.read_small(name) for _, name in pairs.values()], file)
+        classes, positions = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"expected at least 2 classes in '{file}', got {len(classes)}")
+        names = next((source.read_small(name) for name in CLASS_NAMES if name in source), None)
+        class_names = names_of_classes(classes, names, file)
+        groups = None
+        if group is not None:
+            if group.lower() not in source or source.header(group.lower()).shape[:1] != labels.shape:
+                raise ValueError(f"'{file}' has no array '{group}' with one group per image ({len(labels)} images)")
+            groups = tuple(map(str, as_texts(source.read_small(group.lower()), f"the groups in '{file}'")))
+        parts = [(part, source.header(name).shape[0]) for part, (name, _) in pairs.items()]
+        return NpzImages(
+            class_names,
+            _to_one_size(source, [name for name, _ in pairs.values()], size, color),
+            tuple(positions.tolist()),
+            tuple(part for part, count in parts for _ in range(count)),
+            groups,
+        )
 
 
-def _find_pairs(file: Path, arrays: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return images and labels by part. Arrays without the name of a part come first, as the part ''."""
-    if any(name in arrays for name in IMAGE_NAMES):
-        return {"": _images_and_labels(file, arrays)}
+class _Source:
+    """The arrays of a file by their names in lower case. Messages name the file."""
+
+    def __init__(self, file: Path, archive: NpzArrays) -> None:
+        self.file, self._archive = file, archive
+        self._names: dict[str, str] = {}
+        for name in archive.names:
+            if name.lower() in self._names:
+                raise ValueError(
+                    f"'{file}' has the arrays '{self._names[name.lower()]}' and '{name}': rename one of them"
+                )
+            self._names[name.lower()] = name
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def header(self, name: str) -> ArrayHeader:
+        return self._archive.header(self._names[name])
+
+    def read_small(self, name: str) -> np.ndarray:
+        """Read labels, names or groups."""
+        if (num_bytes := self.header(name).num_bytes) > MAX_LABEL_BYTES:
+            raise ValueError(f"'{name}' in '{self.file}' has {num_bytes:,} bytes, more than {MAX_LABEL_BYTES:,}")
+        return self._archive.read(self._names[name])
+
+    def blocks(self, name: str) -> Iterator[np.ndarray]:
+        """Read images in parts, as (n, H, W, C)."""
+        for block in self._archive.blocks(self._names[name]):
+            yield block if block.ndim == 4 else block[..., None]
+
+
+def _find_pairs(file: Path, source: _Source) -> dict[str, tuple[str, str]]:
+    """Return names of images and labels by part. Arrays without the name of a part come first, as the part ''."""
+    if any(name in source for name in IMAGE_NAMES):
+        return {"": _images_and_labels(file, source, {name: name for name in source})}
     pairs = {}
     for affix, part in PART_NAMES.items():
         members = {
-            name.removeprefix(f"{affix}_").removesuffix(f"_{affix}"): array
-            for name, array in arrays.items()
+            name.removeprefix(f"{affix}_").removesuffix(f"_{affix}"): name
+            for name in source
             if name.startswith(f"{affix}_") or name.endswith(f"_{affix}")
         }
         if members:
-            pairs[part] = _images_and_labels(file, members)
+            pairs[part] = _images_and_labels(file, source, members)
     if "train" not in pairs:
-        raise ValueError(f"'{file}' has no array 'images' or 'x_train', it has: {', '.join(arrays) or 'none'}")
+        raise ValueError(f"'{file}' has no array 'images' or 'x_train', it has: {', '.join(source) or 'none'}")
     return pairs
 
 
-def _images_and_labels(file: Path, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _images_and_labels(file: Path, source: _Source, members: dict[str, str]) -> tuple[str, str]:
+    """Return the names of the images and labels among some arrays, after a check of their headers."""
     images, labels = (
-        next((arrays[name] for name in names if name in arrays), None) for names in (IMAGE_NAMES, LABEL_NAMES)
+        next((members[name] for name in names if name in members), None) for names in (IMAGE_NAMES, LABEL_NAMES)
     )
     if images is None or labels is None:
         missing = "images" if images is None else "labels"
-        raise ValueError(f"'{file}' has no array '{missing}', it has: {', '.join(arrays)}")
-    labels = labels.reshape(-1)
-    are_images = images.ndim in (3, 4) and images.size and images.dtype.kind in "iufb"
-    if not are_images or len(images) != len(labels):
+        raise ValueError(f"'{file}' has no array '{missing}', it has: {', '.join(members)}")
+    shape, kind = source.header(images)
+    num_labels = math.prod(source.header(labels).shape)
+    are_images = len(shape) in (3, 4) and 0 not in shape and kind.kind in "iufb"
+    if not are_images or shape[0] != num_labels:
         raise ValueError(
             f"expected numbers of shape (n, H, W) or (n, H, W, C) with n labels in '{file}', "
-            f"got {images.dtype} {images.shape} and {len(labels)} labels"
+            f"got {kind} {shape} and {num_labels} labels"
         )
+    try:
+        check_channels_last(shape[1:], images)
+    except ValueError as error:
+        raise ValueError(f"'{images}' in '{file}': {error}") from None
     return images, labels
 
 
-def _class_names(file: Path, arrays: dict[str, np.ndarray], classes: np.ndarray) -> tuple[str, ...]:
-    """Return the names of the distinct labels: of integers, the names in the file if it has any."""
-    names = next((arrays[name].reshape(-1) for name in CLASS_NAMES if name in arrays), None)
-    if names is None or classes.dtype.kind not in "iu":
-        return tuple(map(str, classes))
-    if classes[0] < 0 or classes[-1] >= len(names):
-        raise ValueError(
-            f"expected labels from 0 to {len(names) - 1} for {len(names)} class_names, got {classes[0]} to "
-            f"{classes[-1]} in '{file}': count them from 0, or leave out class_names"
-        )
-    return tuple(str(names[label]) for label in classes)
-
-
-def _to_one_size(file: Path, arrays: list[np.ndarray], size: int | None, color: bool) -> Tensor:
-    scaled = [pixels if color else array_to_grey(pixels) for pixels in _to_unit_range(file, arrays)]
-    channels = sorted({pixels.shape[-1] for pixels in scaled})
+def _to_one_size(source: _Source, names: list[str], size: int | None, color: bool) -> Tensor:
+    headers = [source.header(name) for name in names]
+    stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
+    channels = sorted(set(stored_channels)) if color else [1]
     if len(channels) > 1:
         raise ValueError(
-            f"expected the same number of channels in all images of '{file}', got {channels[0]} and {channels[-1]}: "
-            "leave out --color"
+            f"expected the same number of channels in all images of '{source.file}', got {channels[0]} and "
+            f"{channels[-1]}: leave out --color"
         )
-    size = size or default_size([max(pixels.shape[1:3]) for pixels in scaled for _ in pixels])
-    images = [
-        pixels if pixels.shape[1:3] == (size, size) else np.stack([letterbox(image, size) for image in pixels])
-        for pixels in scaled
-    ]
-    return torch.from_numpy(np.ascontiguousarray(np.concatenate(images).transpose(0, 3, 1, 2)))
+    size = size or default_size([max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])])
+    whites = _white_values(source, names, headers)
+    result = _empty((sum(header.shape[0] for header in headers), channels[0], size, size))
+    position = 0
+    for name, white in zip(names, whites, strict=True):
+        for block in source.blocks(name):
+            pixels = block.astype(np.float32)
+            pixels /= np.float32(white)
+            pixels = pixels if color else array_to_grey(pixels)
+            if pixels.shape[1:3] != (size, size):
+                pixels = np.stack([letterbox(image, size) for image in pixels])
+            result[position : position + len(pixels)] = torch.from_numpy(pixels.transpose(0, 3, 1, 2))
+            position += len(pixels)
+    return result
 
 
-def _to_unit_range(file: Path, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Scale to [0, 1], as (n, H, W, C). Arrays of one wide integer type share one value of white."""
-    integers = [images for images in arrays if images.dtype.kind in "iu"]
-    lowest = min((int(images.min()) for images in integers), default=0)
-    largest = max((int(images.max()) for images in integers), default=0)
+def _empty(shape: tuple[int, ...]) -> Tensor:
+    """Return a tensor in memory or, if it is large, in an unnamed temporary file that is mapped into memory."""
+    if 4 * math.prod(shape) <= MAX_BYTES_IN_MEMORY:
+        return torch.empty(shape)
+    with tempfile.TemporaryFile() as file:
+        return torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
+
+
+def _white_values(source: _Source, names: list[str], headers: list[ArrayHeader]) -> list[int]:
+    """Return what the pixels of each array are divided by. Arrays of one wide integer type share one value."""
+    kinds = [header.dtype for header in headers]
+    integers = [name for name, kind in zip(names, kinds, strict=True) if kind.kind in "iu"]
+    ranges: dict[str, tuple[int | float, int | float]] = {}
+    if any(kind.kind == "i" or (kind.kind == "u" and kind.itemsize > 2) for kind in kinds):
+        ranges = {name: _range(source, name) for name in integers}
+    lowest = int(min((low for low, _ in ranges.values()), default=0))
+    largest = int(max((high for _, high in ranges.values()), default=0))
     if lowest < 0:
         raise ValueError(
-            f"expected integer pixels of at least 0 in '{file}', got {lowest}: shift them to 0, then {CURE}"
+            f"expected integer pixels of at least 0 in '{source.file}', got {lowest}: shift them to 0, then {CURE}"
         )
-    scaled = []
-    for images in arrays:
-        try:
-            white = full_scale(images.dtype, lowest, largest) if images.dtype.kind in "iu" else 1
-        except ValueError as error:
-            raise ValueError(f"'{file}' {error}") from None
-        pixels = images.astype(np.float32) / np.float32(white)
-        if not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
-            raise ValueError(
-                f"expected floating-point pixels in [0, 1] in '{file}', got {pixels.min():g} to {pixels.max():g}: "
-                "divide them by their maximum"
-            )
-        scaled.append(pixels if pixels.ndim == 4 else pixels[..., None])
-    return scaled
+    for name, kind in zip(names, kinds, strict=True):
+        if kind.kind == "f":
+            with np.errstate(over="ignore"):
+                low, high = np.array(_range(source, name)).astype(np.float32)
+            if not (low >= 0 and high <= 1):
+                raise ValueError(
+                    f"expected floating-point pixels in [0, 1] in '{source.file}', got {low:g} to {high:g}: "
+                    "divide them by their maximum"
+                )
+    try:
+        return [full_scale(kind, lowest, largest) if kind.kind in "iu" else 1 for kind in kinds]
+    except ValueError as error:
+        raise ValueError(f"'{source.file}' {error}") from None
+
+
+def _range(source: _Source, name: str) -> tuple[int | float, int | float]:
+    """Return the smallest and the largest pixel of an array, NaN if one is NaN."""
+    extremes = np.array([(block.min(), block.max()) for block in source.blocks(name)])
+    return extremes[:, 0].min().item(), extremes[:, 1].max().item()

@@ -13,7 +13,7 @@ import lightning as L
 from lightning.pytorch.callbacks import Checkpoint
 from torch import Tensor, nn
 
-from tigranet.atomic_files import atomic_write, replace_file
+from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
@@ -74,25 +74,10 @@ class Checkpoints(Checkpoint):
         if validated or epoch == trainer.max_epochs:
             if metrics.get("validation_loss", math.inf) < self.lowest_loss:
                 self.lowest_loss = metrics["validation_loss"]
-                self._save(trainer, BEST_CHECKPOINT)
-            self._save(trainer, LAST_CHECKPOINT)
+                trainer.save_checkpoint(self.folder / BEST_CHECKPOINT)
+            trainer.save_checkpoint(self.folder / LAST_CHECKPOINT)
             if trainer.is_global_zero:
                 self._write_history()
-
-    def _save(self, trainer: L.Trainer, name: str) -> None:
-        """Write a checkpoint beside the old one, then replace that.
-
-        Lightning would write it to the folder for temporary files, and copy it from there if that is on another disk. A
-        process that is killed during the copy would leave half a checkpoint.
-        """
-        staged = self.folder / f".{name}.saving"
-        try:
-            trainer.save_checkpoint(staged)
-            if trainer.is_global_zero:
-                replace_file(staged, self.folder / name)
-        finally:
-            if trainer.is_global_zero:
-                staged.unlink(missing_ok=True)
 
     def _write_history(self) -> None:
         with atomic_write(self.folder / HISTORY_FILE) as file:

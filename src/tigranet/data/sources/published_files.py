@@ -105,8 +105,10 @@ def read_resized(files: Sequence[Path], mode: str, size: int, resampling: int) -
     """
     from PIL import Image
 
+    from tigranet.data.pillow_pixels import FORMATS
+
     images = []
     for path in files:
-        with Image.open(path) as image:
+        with Image.open(path, formats=FORMATS) as image:
             images.append(np.asarray(image.convert(mode).resize((size, size), resampling)))
     return np.stack(images)
