@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,21 @@ def main() -> None:
     """Run the cases from stdin until it is closed."""
     for name in IMPORTS:
         importlib.import_module(name)
-    _load_a_model()
+    _warm_up()
     gc.freeze()  # otherwise the garbage collection of each process copies all memory
     for line in sys.stdin:
         print(json.dumps(_run_forked(json.loads(line))), flush=True)
 
 
-def _load_a_model() -> None:
-    """Load a model once, which imports what is imported at that time only."""
+def _warm_up() -> None:
+    """Load a model and call commands that fail, to import what is imported only then."""
     from tigranet import TIGraNet
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
         TIGraNet("SC[1,1]-S[1]", num_classes=2).save_pretrained(folder)
-        TIGraNet.from_pretrained(folder)
+        for arguments in (["predict", folder, f"{folder}/none"], ["train", f"{folder}/none", "-o", f"{folder}/model"]):
+            sys.argv = ["tigranet", *arguments]
+            _call_command()
 
 
 def _run_forked(case: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +151,7 @@ def _call_function(name: str, path: str) -> int:
             from tigranet.data import load_user_data
 
             for file in load_user_data(Path(path), size=8)[1]:
-                print(f"  {file.path}: {file.reason}", file=sys.stderr)
+                print(f"  {str(file.path)!a}: {file.reason}", file=sys.stderr)
     except (ValueError, TypeError, OSError) as error:
         print(f"tigranet: {error}", file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ from PIL import Image, UnidentifiedImageError
 
 from tigranet.data import pillow_pixels
 from tigranet.data.decode_budget import DECODE_BUDGET
+from tigranet.data.decoder_warnings import without_decoder_warnings
 from tigranet.data.image_errors import UnreadableImageError, one_line
 from tigranet.data.pixel_rows import PixelRows, strip_bytes, unit_strips
 from tigranet.data.regular_file import BinaryFile, open_regular_file
@@ -185,7 +186,8 @@ def _return_free_memory() -> None:
 def _one_line_reasons() -> Iterator[None]:
     """Convert the exceptions of all decoders to one kind with one line of text."""
     try:
-        yield
+        with without_decoder_warnings():
+            yield
     except UnreadableImageError as error:
         raise UnreadableImageError(one_line(str(error))) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
