@@ -35,7 +35,7 @@ TRAIN = Command(
     "train",
     ("train", "{data}", "-o", "model", "--seed", "0", *NETWORK),
     resume=("--resume",),
-    final_files=("model/model.safetensors", "model/config.json", "model/rotated.png"),
+    final_files=("model/model.safetensors", "model/config.json"),
     events=(
         "cache/decoded/.*",
         "model/checkpoints/.*",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tigranet.abandoned_files import STAGING_PREFIX
 from tigranet.data import DataSet
 from tigranet.model import TIGraNet
 from tigranet.workflows.output_folder import has_matplotlib
@@ -26,7 +27,7 @@ def draw_rotated_examples(path: Path, network: TIGraNet, data: DataSet, console:
     Returns:
         ``path``, or None if there is no picture.
     """
-    staged = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    staged = path.with_name(f"{STAGING_PREFIX}{os.getpid()}{path.suffix}")
     try:
         reason = _draw(staged, network, data)
         if reason is None:
