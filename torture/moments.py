@@ -8,6 +8,8 @@ from torture.process import Process
 
 POLL_SECONDS = 0.0005
 """Interval between two looks at the files."""
+CLOCK_RESOLUTION = 0.01
+"""Seconds by which the modification time of a file may be behind the clock."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,6 @@ Moment = AfterSeconds | WhenFileAppears
 
 def _is_new(path: Path, started: float) -> bool:
     try:
-        return path.stat().st_mtime >= started
+        return path.stat().st_mtime >= started - CLOCK_RESOLUTION
     except OSError:  # a temporary file that is already gone was there a moment ago
         return True

@@ -147,6 +147,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             self._check_parameters()
             fields = recipe_fields({name: getattr(self, name) for name in RECIPE_PARAMETERS})
             images, y = self._images(X, reset=True, y=y)
+            if y.dtype == object and len(kinds := {type(label).__name__ for label in y.flat}) > 1:
+                raise ValueError(f"Unknown label type: expected labels of one type, got {' and '.join(sorted(kinds))}")
             check_classification_targets(y)
             self.classes_, labels = np.unique(y, return_inverse=True)
             if len(self.classes_) < 2:

@@ -1,5 +1,6 @@
 """A process is measured, limited and interrupted from outside."""
 
+import os
 import signal
 
 from torture.complete_files import visible_files
@@ -40,11 +41,17 @@ def test_waiting_ends_with_the_process_and_then_no_signal_is_sent(tmp_path):
 
 def test_a_new_file_is_a_moment_and_an_older_one_is_not(tmp_path):
     (tmp_path / "old").write_text("")
+    os.utime(tmp_path / "old", (0, 0))
     process = Process(("--help",), tmp_path, {})
     (tmp_path / "new").write_text("")
     WhenFileAppears("new", 0.0).wait(process, tmp_path)
-    assert process.send(signal.SIGKILL)
+    is_sent = process.send(signal.SIGKILL)
     assert process.finish().code == -signal.SIGKILL
+    assert is_sent
+    process = Process(("--help",), tmp_path, {})
+    WhenFileAppears("old", 0.0).wait(process, tmp_path)
+    assert not process.send(signal.SIGKILL)
+    assert process.finish().code == 0
 
 
 def test_images_are_the_same_each_time(tmp_path):
