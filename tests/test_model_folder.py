@@ -14,7 +14,9 @@ from tigranet.model_folder import is_model_folder
         (["model.safetensors"], False),
         (["config.json", "model.safetensors"], True),
         (["checkpoints/last.ckpt"], True),
-        (["checkpoints/best.ckpt"], False),
+        (["checkpoints/best.ckpt"], True),
+        (["checkpoints/best.ckpt", "image.png"], False),
+        (["checkpoints/image.png"], False),
         (["last.ckpt"], False),
     ],
 )
@@ -29,6 +31,13 @@ def test_folders_with_the_names_of_files_are_no_model(tmp_path):
     """A class of images that has such sub-folders stays a class."""
     for name in ("config.json", "model.safetensors", "checkpoints/last.ckpt"):
         (tmp_path / name).mkdir(parents=True)
+    assert not is_model_folder(tmp_path)
+
+
+def test_a_training_that_was_stopped_before_its_first_checkpoint_is_no_class(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    assert is_model_folder(tmp_path)
+    (tmp_path / "checkpoints" / "folder").mkdir()
     assert not is_model_folder(tmp_path)
 
 

@@ -14,14 +14,28 @@ LAST_CHECKPOINT = "last.ckpt"
 
 
 def is_model_folder(path: Path) -> bool:
-    """Whether a folder holds a saved model, or the checkpoint of a training that has not finished.
+    """Whether a folder holds a saved model, or the checkpoints of a training that has not finished.
 
     Args:
         path: Path of the folder. It need not exist.
 
     Returns:
-        True if the configuration and the weights are files, or the most recent checkpoint is one.
+        True if the configuration and the weights are files, if the most recent checkpoint is one, or if the folder was
+        left by a training that was stopped before it wrote that checkpoint.
     """
     # os.path.isfile is False, not an error, in a folder that the user may not read.
     is_saved = os.path.isfile(path / CONFIG) and os.path.isfile(path / WEIGHTS)
-    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)
+    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT) or _is_begun(path)
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a folder holds nothing but a folder for checkpoints, in which there are no other files."""
+    names = _visible_names(path / CHECKPOINTS) if _visible_names(path) == [CHECKPOINTS] else None
+    return names is not None and all(name.endswith(".ckpt") for name in names)
+
+
+def _visible_names(path: Path) -> list[str] | None:
+    try:
+        return [name for name in os.listdir(path) if not name.startswith(".")]
+    except OSError:
+        return None

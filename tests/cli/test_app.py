@@ -159,6 +159,7 @@ def test_an_error_has_one_line_and_one_more_for_each_note():
     error = ValueError("weights do not fit:\n\tlayer 1\n\tlayer 2")
     error.add_note("saved in 'a\nb'")
     assert describe_error(error) == "weights do not fit: layer 1 layer 2\n  saved in 'a\\nb'"
+    assert "more memory than there is" in describe_error(MemoryError())
 
 
 def test_a_table_is_printed_under_an_ascii_locale(monkeypatch, tmp_path, photos):

@@ -47,3 +47,19 @@ def test_decoding_a_data_uri_gives_the_image(maps, mode):
         assert decoded.mode == mode
         expected = image.permute(1, 2, 0) if maps == 3 else image.mean(0)
         assert np.asarray(decoded) / 255 == pytest.approx(expected.numpy(), abs=1 / 500)
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_older_files(tmp_path, monkeypatch):
+    figure = Figure()
+    older = [path.read_bytes() for path in save_png_and_svg(figure, tmp_path / "figure")]
+
+    def write_half(file, **_):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(figure, "savefig", write_half)
+    with pytest.raises(OSError, match="No space left"):
+        save_png_and_svg(figure, tmp_path / "figure")
+    files = sorted(tmp_path.iterdir())
+    assert [path.name for path in files] == ["figure.png", "figure.svg"]
+    assert [path.read_bytes() for path in files] == older

@@ -168,6 +168,8 @@ def describe_error(error: Exception) -> str:
         >>> describe_error(KeyError("a")), describe_error(ValueError("no class 'a\nb'"))
         ("KeyError: 'a'", "no class 'a\\nb'")
     """
+    if isinstance(error, MemoryError) and not str(error):
+        error = MemoryError("this needs more memory than there is")
     kind = "" if isinstance(error, ValueError | TypeError | OSError | ImportError) else f"{type(error).__name__}: "
     message = re.sub(r"\n\s+", " ", f"{kind}{error}")  # indented lines are the layout of some library's message
     return "\n  ".join(map(escape_control_characters, [message, *getattr(error, "__notes__", ())]))

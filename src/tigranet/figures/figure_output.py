@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from torch import Tensor
 
+from tigranet.atomic_files import atomic_binary_write
+
 FIGURE_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text, so it can be searched and the browser provides fonts for all scripts
     "svg.hashsalt": "tigranet",  # makes element ids, and so the SVG text, reproducible
@@ -46,6 +48,8 @@ def ignore_missing_glyphs() -> Iterator[None]:
 def save_png_and_svg(figure: Figure, path: Path, dpi: int = 200) -> list[Path]:
     """Save a figure as PNG and as SVG. Equal figures give byte-identical files.
 
+    Each file appears only when it is complete.
+
     Args:
         figure: The figure.
         path: Path of the files without their suffix.
@@ -56,8 +60,10 @@ def save_png_and_svg(figure: Figure, path: Path, dpi: int = 200) -> list[Path]:
     """
     png, svg = (path.with_name(f"{path.name}{suffix}") for suffix in (".png", ".svg"))
     with matplotlib.rc_context({"svg.hashsalt": FIGURE_STYLE["svg.hashsalt"]}), ignore_missing_glyphs():
-        figure.savefig(png, dpi=dpi)
-        figure.savefig(svg, dpi=dpi, metadata={"Date": None})  # without a date, the file is reproducible
+        with atomic_binary_write(png) as file:
+            figure.savefig(file, dpi=dpi, format="png")
+        with atomic_binary_write(svg) as file:
+            figure.savefig(file, dpi=dpi, format="svg", metadata={"Date": None})  # a date would change at every call
     return [png, svg]
 
 
