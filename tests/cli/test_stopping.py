@@ -69,11 +69,47 @@ def test_other_exit_codes_pass(code):
     assert exit_.value.code == code
 
 
-def test_the_previous_handler_is_restored():
-    previous = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_previous_handler_is_restored(number):
+    previous = signal.getsignal(number)
     with stop_on_signals():
-        assert signal.getsignal(signal.SIGTERM) != previous
-    assert signal.getsignal(signal.SIGTERM) == previous
+        assert signal.getsignal(number) != previous
+    assert signal.getsignal(number) == previous
+
+
+def test_ctrl_c_stays_ignored_in_a_job_in_the_background():
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_on_signals():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_a_signal_while_an_object_is_deleted_stops_the_block_a_moment_later(number, code, capsys):
+    """Python would print the exception as ignored, and the command would go on."""
+    deleted = []
+
+    class Signalling:
+        def __del__(self):
+            os.kill(os.getpid(), number)
+            self.finish()
+
+        def finish(self):
+            deleted.append(True)
+
+    @stop_on_signals()
+    def work():
+        Signalling()
+        threading.Event().wait(10)
+
+    with pytest.raises(SystemExit) as exit_:
+        work()
+    assert exit_.value.code == code
+    assert deleted
+    assert capsys.readouterr().err == "tigranet: stopped\n"
 
 
 def test_outside_the_main_thread_no_handler_is_needed():

@@ -1,21 +1,27 @@
 """Stop a command without a traceback, with its clean-up, when a signal asks for it."""
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 TERMINATED = 128 + signal.SIGTERM
 """Exit code after SIGTERM, which ``kill``, ``timeout`` and the schedulers of clusters send."""
+RETRY_SECONDS = 0.02
+"""When to try again after a signal that arrived inside a ``__del__`` method."""
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
     """Let SIGTERM stop the block as Ctrl-C does, so that temporary files are deleted and checkpoints can be resumed.
+
+    Python prints exceptions inside ``__del__`` methods, and then ignores them. A signal that arrives inside such a
+    method therefore stops the block a moment later.
 
     Yields:
         Nothing.
@@ -27,20 +33,34 @@ def stop_on_signals() -> Iterator[None]:
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal is_terminated
-        is_terminated = True
-        raise KeyboardInterrupt
+        is_terminated = is_terminated or number == signal.SIGTERM
+        if _is_inside_del(frame):
+            retry = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
+            retry.daemon = True
+            retry.start()
+        else:
+            raise KeyboardInterrupt
 
-    is_main_thread = threading.current_thread() is threading.main_thread()
-    previous = signal.signal(signal.SIGTERM, interrupt) if is_main_thread else None
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("tigranet: stopped", file=sys.stderr)
-        sys.exit(TERMINATED if is_terminated else INTERRUPTED)
-    except SystemExit:
-        if is_terminated:
-            sys.exit(TERMINATED)
-        raise
-    finally:
-        if is_main_thread:
-            signal.signal(signal.SIGTERM, previous)
+    with ExitStack() as stack:
+        try:
+            if threading.current_thread() is threading.main_thread():
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    # A shell starts background jobs with Ctrl-C ignored, and it should stay so.
+                    if signal.getsignal(number) != signal.SIG_IGN:
+                        stack.callback(signal.signal, number, signal.signal(number, interrupt))
+            yield
+        except KeyboardInterrupt:
+            print("tigranet: stopped", file=sys.stderr)
+            sys.exit(TERMINATED if is_terminated else INTERRUPTED)
+        except SystemExit:
+            if is_terminated:
+                sys.exit(TERMINATED)
+            raise
+
+
+def _is_inside_del(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
