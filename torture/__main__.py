@@ -96,15 +96,13 @@ def torture(
         kill_tasks: list[Task] = [
             partial(run_round, workspace, planned) for planned in (plan_rounds(kills, seed, killed) if killed else [])
         ]
-        condition_tasks: list[Task] = []
-        if "conditions" in parts:
-            condition_tasks += [partial(run_condition, workspace, condition) for condition in CONDITIONS]
-        if "pairs" in parts:
-            condition_tasks += [partial(run_pair, workspace, pair) for pair in PAIRS]
-        return (
-            _run(kill_tasks, workers, progress, "signals"),
-            _run(condition_tasks, workers, progress, "conditions"),
-        )
+        conditions: list[Task] = [partial(run_condition, workspace, condition) for condition in CONDITIONS]
+        pairs: list[Task] = [partial(run_pair, workspace, pair) for pair in PAIRS]
+        signalled = _run(kill_tasks, workers, progress, "signals")
+        observations = _run(conditions if "conditions" in parts else [], workers, progress, "conditions")
+        # a pair has two processes of its own
+        observations += _run(pairs if "pairs" in parts else [], max(1, workers // 2), progress, "pairs")
+        return signalled, observations
 
 
 def _run(tasks: list[Task], workers: int, progress: Progress, description: str) -> list[Observation]:
