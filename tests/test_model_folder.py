@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from tigranet.model_folder import is_model_folder
+from tigranet.model_folder import is_begun_training, is_model_folder
 
 
 @pytest.mark.parametrize(
@@ -14,9 +14,7 @@ from tigranet.model_folder import is_model_folder
         (["model.safetensors"], False),
         (["config.json", "model.safetensors"], True),
         (["checkpoints/last.ckpt"], True),
-        (["checkpoints/best.ckpt"], True),
-        (["checkpoints/best.ckpt", "image.png"], False),
-        (["checkpoints/image.png"], False),
+        (["checkpoints/best.ckpt"], False),
         (["last.ckpt"], False),
     ],
 )
@@ -34,15 +32,27 @@ def test_folders_with_the_names_of_files_are_no_model(tmp_path):
     assert not is_model_folder(tmp_path)
 
 
-def test_a_training_that_was_stopped_before_its_first_checkpoint_is_no_class(tmp_path):
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ([], True),
+        (["checkpoints/best.ckpt"], True),
+        (["checkpoints/best.ckpt", "image.png"], False),
+        (["checkpoints/image.png"], False),
+        (["checkpoints/folder/image.png"], False),
+    ],
+)
+def test_the_folder_of_a_training_that_was_stopped_early_is_recognised(tmp_path, files, expected):
     (tmp_path / "checkpoints").mkdir()
-    assert is_model_folder(tmp_path)
-    (tmp_path / "checkpoints" / "folder").mkdir()
-    assert not is_model_folder(tmp_path)
+    for name in files:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert is_begun_training(tmp_path) is expected
 
 
 def test_a_folder_that_does_not_exist_is_no_model(tmp_path):
     assert not is_model_folder(tmp_path / "none")
+    assert not is_begun_training(tmp_path / "none")
 
 
 def test_the_import_is_light():

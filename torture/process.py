@@ -1,6 +1,7 @@
 """Run ``tigranet`` in a process of its own, with limits, and measure its time and peak memory."""
 
 import os
+import resource
 import select
 import shlex
 import signal
@@ -134,10 +135,15 @@ class Process:
             _read_and_close(self.output),
             _read_and_close(self.errors),
             seconds,
-            usage.ru_maxrss * 1024,
+            _peak_bytes(usage),
             is_interrupted,
             _group_exists(self.child.pid),
         )
+
+
+def _peak_bytes(usage: resource.struct_rusage) -> int:
+    """Return the peak memory of a process; 0 if this process is larger, because the system counts its memory too."""
+    return usage.ru_maxrss * 1024 if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
 
 
 def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limits: str = "") -> Outcome:

@@ -20,18 +20,25 @@ def is_model_folder(path: Path) -> bool:
         path: Path of the folder. It need not exist.
 
     Returns:
-        True if the configuration and the weights are files, if the most recent checkpoint is one, or if the folder was
-        left by a training that was stopped before it wrote that checkpoint.
+        True if the configuration and the weights are files, or the most recent checkpoint is one.
     """
     # os.path.isfile is False, not an error, in a folder that the user may not read.
     is_saved = os.path.isfile(path / CONFIG) and os.path.isfile(path / WEIGHTS)
-    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT) or _is_begun(path)
+    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)
 
 
-def _is_begun(path: Path) -> bool:
-    """Whether a folder holds nothing but a folder for checkpoints, in which there are no other files."""
-    names = _visible_names(path / CHECKPOINTS) if _visible_names(path) == [CHECKPOINTS] else None
-    return names is not None and all(name.endswith(".ckpt") for name in names)
+def is_begun_training(path: Path) -> bool:
+    """Whether a folder was left by a training that was stopped before it wrote its most recent checkpoint.
+
+    Args:
+        path: Path of the folder. It need not exist.
+
+    Returns:
+        True if there is nothing but a folder for checkpoints, in which there are no other files.
+    """
+    names = _visible_names(path / CHECKPOINTS)
+    has_no_other_files = names is not None and all(name.endswith(".ckpt") for name in names)
+    return has_no_other_files and _visible_names(path) == [CHECKPOINTS]
 
 
 def _visible_names(path: Path) -> list[str] | None:

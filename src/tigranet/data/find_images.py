@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tigranet.data.image_io import SUFFIXES
 from tigranet.data.letterbox import UnreadableFile
-from tigranet.model_folder import is_model_folder
+from tigranet.model_folder import is_begun_training, is_model_folder
 
 SPECIAL_FILES = {
     stat.S_IFIFO: "a named pipe",
@@ -53,7 +53,7 @@ def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
         if (reason := _unusable_entry_reason(entry)) is not None:
             yield UnreadableFile(path, reason)
         elif entry.is_dir():
-            if not is_model_folder(path):
+            if not _is_of_a_model(path):
                 yield from search(path)
         elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
             yield path
@@ -98,7 +98,7 @@ def find_folders(folder: Path, report: Callable[[UnreadableFile], None] = lambda
     for entry in entries:
         path = Path(entry.path)
         reason = _unusable_entry_reason(entry)
-        if reason is None and entry.is_dir() and not is_model_folder(path):
+        if reason is None and entry.is_dir() and not _is_of_a_model(path):
             parent = enclosing.get(_identity(path))
             reason = f"is a link to '{parent}', which contains it" if parent else _visible_entries(path)[1]
             if reason is None:
@@ -166,3 +166,7 @@ def _enclosing_folders(folder: Path) -> dict[tuple[int, int] | str, Path]:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
+
+
+def _is_of_a_model(folder: Path) -> bool:
+    return is_model_folder(folder) or is_begun_training(folder)
