@@ -143,7 +143,8 @@ class Process:
 
 def _peak_bytes(usage: resource.struct_rusage) -> int:
     """Return the peak memory of a process; 0 if this process is larger, because the system counts its memory too."""
-    return usage.ru_maxrss * 1024 if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
+    own_peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+    return usage.ru_maxrss * 1024 if usage.ru_maxrss > own_peak else 0
 
 
 def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], limits: str = "") -> Outcome:
