@@ -75,7 +75,7 @@ def tiff(
 
 
 def npy(shape: object, dtype: str = "|u1", data: bytes = b"", order: str = "False") -> bytes:
-    """Build an .npy file whose header says whatever it is told to."""
+    """Build an .npy file with any header, also one that contradicts its content."""
     header = f"{{'descr': {dtype!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
     header += b" " * (-(10 + len(header) + 1) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data

@@ -66,7 +66,7 @@ class EntryDescription:
             The description.
 
         Raises:
-            ValueError: If it is not a description of so many files and images of this size.
+            ValueError: If the text does not describe ``num_files`` files with images of side length ``size``.
         """
         try:
             fields = json.loads(text)
