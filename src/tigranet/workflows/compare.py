@@ -14,10 +14,9 @@ from tigranet.evaluation.row_writer import open_row_writer
 from tigranet.model import TIGraNet
 from tigranet.workflows.baselines import train_paper_baselines
 from tigranet.workflows.load_data import LoadedData, load_data
-from tigranet.workflows.model_and_data import load_data_of_run
 from tigranet.workflows.networks import is_architecture, load_network
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
-from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.saved_run import SavedRun, load_data_of_run
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 TABLE_FILE = "angles.csv"

@@ -7,8 +7,7 @@ from rich.console import Console
 
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
-from tigranet.workflows.load_data import LoadedData, load_data
-from tigranet.workflows.saved_run import TRAINING_FILE, SavedRun
+from tigranet.workflows.saved_run import SavedRun, load_data_of_run
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
 
@@ -64,41 +63,3 @@ def load_model_and_data(
         excluded_images=len(loaded.data.test.labels) - len(data_set.test.labels),
         unreadable_files=loaded.unreadable_files,
     )
-
-
-def load_data_of_run(
-    network: TIGraNet,
-    run: SavedRun,
-    data: str | Path | DataSet,
-    *,
-    data_dir: Path | None = None,
-    console: Console | None = None,
-) -> LoadedData:
-    """Load data in the format that a network reads, split as for its training.
-
-    Args:
-        network: The network.
-        run: How it was trained.
-        data: A data set, the name of one, or the path of the user's images.
-        data_dir: Folder of the named data sets.
-        console: Where to show progress and notices.
-
-    Returns:
-        The data. If they have changed since the training, training images of the network may be among the test images.
-    """
-    try:
-        return load_data(
-            data,
-            seed=run.seed,
-            size=network.image_size,
-            color=network.in_maps > 1,
-            group=run.group,
-            train_images=run.train_images,
-            data_dir=data_dir,
-            console=console,
-        )
-    except ValueError as error:
-        if run.group is None and run.train_images is None:
-            raise
-        # The user did not choose this split: it is that of the training.
-        raise ValueError(f"{error} (group and train_images are those of the model's {TRAINING_FILE})") from None

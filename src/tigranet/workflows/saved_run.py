@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from tigranet.atomic_files import atomic_write
 from tigranet.data import REGISTRY, DataSet
 from tigranet.data.leakage import content_hash, hash_images
 from tigranet.data.splits import HELD_OUT
-from tigranet.workflows.load_data import is_named_data_set
+from tigranet.model import TIGraNet
+from tigranet.workflows.load_data import LoadedData, is_named_data_set, load_data
 from tigranet.workflows.training_record import read_training_record
 
 TRAINING_FILE = "training.json"
@@ -117,3 +120,41 @@ def write_training_file(folder: Path, record: Mapping[str, Any]) -> None:
     """
     with atomic_write(folder / TRAINING_FILE) as file:
         json.dump(record, file, indent=2)
+
+
+def load_data_of_run(
+    network: TIGraNet,
+    run: SavedRun,
+    data: str | Path | DataSet,
+    *,
+    data_dir: Path | None = None,
+    console: Console | None = None,
+) -> LoadedData:
+    """Load data in the format that a network reads, split as for its training.
+
+    Args:
+        network: The network.
+        run: How it was trained.
+        data: A data set, the name of one, or the path of the user's images.
+        data_dir: Folder of the named data sets.
+        console: Where to show progress and notices.
+
+    Returns:
+        The data. If they have changed since the training, training images of the network may be among the test images.
+    """
+    try:
+        return load_data(
+            data,
+            seed=run.seed,
+            size=network.image_size,
+            color=network.in_maps > 1,
+            group=run.group,
+            train_images=run.train_images,
+            data_dir=data_dir,
+            console=console,
+        )
+    except ValueError as error:
+        if run.group is None and run.train_images is None:
+            raise
+        # The user did not choose this split: it is that of the training.
+        raise ValueError(f"{error} (group and train_images are those of the model's {TRAINING_FILE})") from None

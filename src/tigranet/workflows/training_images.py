@@ -11,8 +11,8 @@ from tigranet.data.leakage import content_hash, exclude_images, hash_images
 from tigranet.data.sources.named_data_set import unchanged
 from tigranet.model import TIGraNet
 from tigranet.pretrained import shipped
-from tigranet.workflows.load_data import is_named_data_set, load_data
-from tigranet.workflows.saved_run import SavedRun
+from tigranet.workflows.load_data import is_named_data_set
+from tigranet.workflows.saved_run import SavedRun, load_data_of_run
 
 
 @dataclass(frozen=True)
@@ -139,15 +139,7 @@ def _match(
     same_size = network.image_size in (None, data_set.test.images.shape[-1])
     if same_size or data_set.test_positions is None or isinstance(data, DataSet) or is_named_data_set(data):
         return [content in training_hashes for content in hash_images(data_set.test.images)]
-    resized = load_data(
-        data,
-        seed=split.seed,
-        size=network.image_size,
-        color=network.in_maps > 1,
-        group=split.group,
-        train_images=split.train_images,
-        data_dir=data_dir,
-    ).data
+    resized = load_data_of_run(network, split, data, data_dir=data_dir).data
     assert resized.test_positions is not None
     contents = zip(resized.test_positions.tolist(), hash_images(resized.test.images), strict=True)
     others = {position for position, content in contents if content not in training_hashes}
