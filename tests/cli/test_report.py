@@ -46,7 +46,7 @@ def test_without_test_images_the_table_is_that_of_the_validation_images(tigranet
     images = mnist_012.train.take(list(range(12)))
     data = replace(mnist_012, name="[/]", train=images, validation=images, test=images.take([]))
     TIGraNet("SC[2,2]-S[2]", 3, image_size=28).save_pretrained(tmp_path / "m")
-    monkeypatch.setattr("tigranet.workflows.model_and_data.load_data", lambda *_, **__: LoadedData(data))
+    monkeypatch.setattr("tigranet.workflows.saved_run.load_data", lambda *_, **__: LoadedData(data))
     command = ("report", tmp_path / "m", "digits.csv", "-o", tmp_path / "r", "--no-cnn", "--images", "3")
     code, out, err = tigranet(*command)
     assert code == 0, err
