@@ -12,7 +12,10 @@ import torch.nn.functional as F
 from scipy import ndimage
 
 from tigranet.data import Isometry, jitter, rotate, shift
+from tigranet.data.augment.blur import blur
+from tigranet.data.augment.cutout import cutout
 from tigranet.data.augment.deform import deform
+from tigranet.data.augment.rigid import mirror, random_shift
 
 ANGLES = torch.tensor([0.0, 17.0, 90.0, 133.0, 301.5])
 DOWN, RIGHT = torch.tensor([0, 2, -1, 0, 5]), torch.tensor([0, -1, 3, -2, 4])
@@ -20,6 +23,10 @@ NOT_ZEROS = ("reflection", "border", "background")
 MOVEMENTS = {
     "jitter": jitter,
     "jitter by a pixel": partial(jitter, reach=1.0),
+    "random shift": partial(random_shift, fraction=0.3),
+    "mirror": mirror,
+    "blur": partial(blur, weight=0.9),
+    "cutout": partial(cutout, fraction=0.4),
     "deform": partial(deform, reach=0.5, zoom=0.2, stretch=0.15, warp=0.05),
     **{f"rotate, {padding}": partial(rotate, degrees=ANGLES, padding=padding) for padding in NOT_ZEROS},
     **{

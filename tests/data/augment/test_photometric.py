@@ -1,11 +1,11 @@
-"""Changes of tone act on each pixel separately, along the documented curve, and move nothing."""
+"""Changes of tone and tint act on each pixel separately, along the documented curves, and move nothing."""
 
 import math
 
 import pytest
 import torch
 
-from tigranet.data.augment.photometric import tone
+from tigranet.data.augment.photometric import tint, tone
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +66,28 @@ def test_tone_is_an_odd_function():
 def test_strength_zero_changes_nothing():
     images = torch.randn(3, 2, 4, 4)
     torch.testing.assert_close(tone(images, 0.0), images)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("maps", [1, 3])
+def test_a_tint_adds_one_number_to_each_channel_of_each_image(maps, dtype):
+    images = torch.rand(500, maps, 5, 7, dtype=dtype)
+    difference = tint(images, 0.2) - images
+    assert difference.dtype == dtype
+    offsets = difference.mean((2, 3), keepdim=True)
+    torch.testing.assert_close(difference, offsets.expand_as(images), rtol=0, atol=1e-6)
+    assert len(set(offsets.flatten().tolist())) > 0.99 * 500 * maps
+    assert -0.2 - 1e-6 < offsets.min() < -0.19
+    assert 0.19 < offsets.max() < 0.2 + 1e-6
+    assert offsets.mean().abs() < 0.02
+
+
+@pytest.mark.parametrize(
+    "move", [lambda x: torch.rot90(x, 1, (2, 3)), lambda x: x.roll((2, 3), (2, 3)), lambda x: x.flip(3)]
+)
+def test_a_tint_commutes_with_movements_of_pixels(move):
+    images = torch.randn(4, 3, 6, 9)
+    torch.manual_seed(1)
+    after = move(tint(images, 0.7))
+    torch.manual_seed(1)
+    assert torch.equal(tint(move(images), 0.7), after)

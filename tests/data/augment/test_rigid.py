@@ -3,6 +3,7 @@ import torch
 from scipy import ndimage
 
 from tigranet.data import Isometry, jitter, rotate, shift
+from tigranet.data.augment.rigid import mirror, random_shift
 
 
 @pytest.mark.parametrize("size", [(6, 6), (7, 7), (5, 8)])
@@ -105,3 +106,47 @@ def test_within_the_frame_no_pixel_is_lost_and_all_possible_shifts_occur():
     rows, columns = (moved[1:] != 0).any(1).any(2).int().argmax(1), (moved[1:] != 0).any(1).any(1).int().argmax(1)
     assert set(rows.tolist()) == set(range(5))
     assert set(columns.tolist()) == set(range(9))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("maps", [1, 3])
+@pytest.mark.parametrize("size", [(8, 8), (7, 12)])
+def test_random_shifts_are_uniform_up_to_the_fraction_of_each_side(size, maps, dtype):
+    images = torch.zeros(600, maps, *size, dtype=dtype)
+    images[:, :, 3, 4] = 1
+    moved = random_shift(images, 0.25)
+    assert moved.dtype == dtype
+    assert torch.equal(moved.sum((2, 3)), torch.ones(600, maps, dtype=dtype))
+    for axis, start, reach in ((2, 3, round(size[0] / 4)), (1, 4, round(size[1] / 4))):
+        steps = (moved[:, 0].amax(axis).argmax(1) - start).tolist()
+        counts = [steps.count(step) for step in range(-reach, reach + 1)]
+        assert sum(counts) == 600
+        assert min(counts) > 0.6 * 600 / len(counts)
+
+
+def test_the_background_enters_with_a_random_shift():
+    images = torch.full((40, 2, 6, 9), 0.7)
+    images[:, :, 2:4, 3:5] = 0.1
+    moved = random_shift(images, 0.3)
+    assert torch.equal(moved.flatten(1).sort().values, images.flatten(1).sort().values)
+    assert torch.equal(random_shift(images, 0.05), images)  # less than half a pixel
+
+
+def test_half_of_the_images_are_mirrored():
+    images = torch.rand(1000, 3, 4, 5)
+    changed = mirror(images)
+    is_mirrored, is_same = ((changed == each).flatten(1).all(1) for each in (images.flip(3), images))
+    assert torch.equal(is_mirrored, ~is_same)
+    assert 450 < is_mirrored.sum() < 550
+
+
+@pytest.mark.parametrize("size", [(6, 6), (5, 8), (1, 3)])
+def test_a_mirrored_image_that_is_rotated_is_a_rotated_image_that_is_mirrored(size):
+    """It is rotated in the opposite direction. A network that is invariant to rotations sees no difference."""
+    images = torch.rand(20, 2, *size, dtype=torch.float64)
+    torch.manual_seed(1)
+    once = mirror(images)
+    is_same = (once == images).flatten(1).all(1)[:, None, None, None]
+    torch.manual_seed(1)
+    turned = mirror(torch.rot90(images, 1, (2, 3)))
+    assert torch.equal(turned, torch.where(is_same, torch.rot90(once, 1, (2, 3)), torch.rot90(once, -1, (2, 3))))

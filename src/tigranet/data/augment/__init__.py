@@ -1,1 +1,1 @@
-"""Image transforms: rigid movements, smooth deformations and changes of tone."""
+"""Image transforms: rigid movements, smooth deformations, changes of tone, blur and cutout."""

@@ -1,4 +1,4 @@
-"""Rotate and shift images."""
+"""Rotate, shift and mirror images."""
 
 import math
 from dataclasses import dataclass
@@ -259,3 +259,42 @@ def jitter(
         before, after = padded.narrow(axis, 0, size), padded.narrow(axis, 2, size)
         images = (1 - step.abs()) * images + step.clamp(min=0) * before + (-step).clamp(min=0) * after
     return images
+
+
+def random_shift(
+    images: Float[Tensor, "batch maps height width"], fraction: float
+) -> Float[Tensor, "batch maps height width"]:
+    """Shift each image by its own random whole numbers of pixels.
+
+    No value is interpolated. The background enters from outside the image, or the nearest border pixel for images
+    without a background.
+
+    Args:
+        images: The images.
+        fraction: Maximum shift down and up as a fraction of the height, and to both sides as a fraction of the width.
+            Both are rounded to whole pixels.
+
+    Returns:
+        The shifted images, of the same size.
+    """
+    down, right = (
+        torch.randint(-reach, reach + 1, (len(images),), device=images.device)
+        for reach in (round(fraction * length) for length in images.shape[2:])
+    )
+    return shift(images, down, right, "background")
+
+
+def mirror(images: Float[Tensor, "batch maps height width"]) -> Float[Tensor, "batch maps height width"]:
+    """Exchange left and right in half of the images, drawn at random.
+
+    Mirror images about different axes differ by a rotation only, so one axis is enough for a network that is invariant
+    to rotations.
+
+    Args:
+        images: The images.
+
+    Returns:
+        The images, half of them mirrored.
+    """
+    is_mirrored = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+    return torch.where(is_mirrored, images.flip(3), images)
