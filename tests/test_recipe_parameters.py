@@ -1,6 +1,8 @@
+import re
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
@@ -52,6 +54,32 @@ def test_defaults_that_depend_on_the_images_are_described_as_they_are():
         assert getattr(Recipe.for_images(200), name) == 0
     assert (Recipe.for_images(10_000).batch_size, many.batch_size) == (50, 250)
     assert (Recipe.for_images(500).learning_rate, many.learning_rate) == (0.01, 0.003)
+
+
+def test_defaults_of_networks_with_group_convolutions_are_described_as_they_are():
+    few, many = (Recipe.for_images(count, steerable=True) for count in (200, 10_001))
+    for recipe in (few, many):
+        for name in ("learning_rate", "weight_decay", "zoom", "stretch", "tone", "smoothing", "dropout", "cutout"):
+            assert f"{getattr(recipe, name):g}" in RECIPE_PARAMETERS[name].default
+            assert "LC layers" in RECIPE_PARAMETERS[name].default
+        for name in ("shift", "tint", "blur", "average"):
+            assert getattr(recipe, name) == 0
+            assert RECIPE_PARAMETERS[name].default.startswith("0")
+    assert not few.flip
+
+
+def test_the_documented_table_has_the_defaults_of_the_recipes():
+    page = (Path(__file__).parent.parent / "docs" / "oriented.md").read_text(encoding="utf-8")
+    rows = {
+        name.replace("-", "_"): cells.split(" | ")
+        for name, cells in re.findall(r"^\| `--([\w-]+)`(.*) \|$", page, re.M)
+    }
+    recipes = [Recipe.for_images(5_000), Recipe.for_images(5_000, mixed=True), Recipe.for_images(5_000, steerable=True)]
+    for name in set(rows) - {"jitter", "flip"}:
+        documented = [float(cell.split()[0]) for cell in rows[name][-3:]]
+        assert documented == [getattr(recipe, name) for recipe in recipes], name
+    others = {"epochs", "batch_size", "learning_rate", "schedule", "balanced", "keep", "patience"}
+    assert set(rows) == set(RECIPE_PARAMETERS) - others
 
 
 def test_the_table_loads_neither_pytorch_nor_lightning():

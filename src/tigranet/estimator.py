@@ -44,13 +44,22 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.
         batch_size: Batch size.
         learning_rate: Highest learning rate.
+        weight_decay: Decoupled weight decay (AdamW) of all weights except biases and normalisations. 0 is plain Adam.
         schedule: Learning-rate schedule: ``one-cycle``, up and down again, or ``cosine``, down along a cosine.
         jitter: Maximum random shift of each training image along each axis, in pixels.
+        shift: Maximum random shift of each training image by whole pixels, as a fraction of the image size.
+        flip: Whether half of the training images are mirrored, for data in which a mirror image has the same class.
         zoom: Maximum random change of the scale of each training image, as a fraction of the image size.
         stretch: Maximum random stretch along a random axis, as a fraction of the image size.
         warp: Strength of a random smooth deformation, as a fraction of the image size.
         tone: Strength of a random change of brightness and contrast.
+        tint: Maximum random change of the brightness of each channel.
+        blur: Maximum weight of a smoothed copy, which is blended with half of the training images.
+        cutout: Side length of a random square of each training image that is replaced by the mean of the image, as a
+            fraction of the image size.
         smoothing: Label smoothing: the fraction of each label that is spread over all classes.
+        dropout: Probability with which a feature is set to zero before the classifier.
+        average: Decay per step of a moving average of the weights, such as 0.999, which is kept instead of the weights.
         balanced: Whether all classes have the same weight in the loss, regardless of their number of images.
         keep: Which weights to keep: those of the ``last`` step, or the ``best``, of the lowest validation loss.
         patience: Stop early when the validation loss has not fallen for this many epochs, and keep the best weights.
@@ -94,13 +103,21 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        weight_decay: float | None = None,
         schedule: Schedule = "one-cycle",
         jitter: float = 0.5,
+        shift: float | None = None,
+        flip: bool = False,
         zoom: float | None = None,
         stretch: float | None = None,
         warp: float | None = None,
         tone: float | None = None,
+        tint: float | None = None,
+        blur: float | None = None,
+        cutout: float | None = None,
         smoothing: float | None = None,
+        dropout: float | None = None,
+        average: float | None = None,
         balanced: bool = False,
         keep: Keep = "last",
         patience: int | None = None,
@@ -114,13 +131,21 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
         self.schedule = schedule
         self.jitter = jitter
+        self.shift = shift
+        self.flip = flip
         self.zoom = zoom
         self.stretch = stretch
         self.warp = warp
         self.tone = tone
+        self.tint = tint
+        self.blur = blur
+        self.cutout = cutout
         self.smoothing = smoothing
+        self.dropout = dropout
+        self.average = average
         self.balanced = balanced
         self.keep = keep
         self.patience = patience

@@ -80,6 +80,7 @@ class TIGraNet(Pretrained, nn.Module):
         graph_layers: One module per graph layer.
         statistics: The layer that computes the invariant features.
         standardise: Standardisation of the features, or the identity with ``init="paper"``.
+        dropout: Dropout of the standardised features. A recipe sets its probability for a training; it is 0 otherwise.
         classifier: The fully-connected layers.
 
     Raises:
@@ -163,6 +164,7 @@ class TIGraNet(Pretrained, nn.Module):
                 case _:
                     self.graph_layers.append(module := _graph_layer(layer, width, span, ties))
                     width = getattr(module, "out_maps", width)  # Pooling does not change the number of maps.
+        self.dropout = nn.Dropout(0.0)
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
         if init == "paper":
             for parameter in self.classifier.parameters():
@@ -188,7 +190,7 @@ class TIGraNet(Pretrained, nn.Module):
             ``(batch, in_maps, height, width) -> (batch, classes)``, or
             ``(batch, in_maps, nodes) -> (batch, classes)`` with ``laplacian``.
         """
-        return self.classifier(self.standardise(self.features(images, laplacian)))
+        return self.classifier(self.dropout(self.standardise(self.features(images, laplacian))))
 
     def features(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None

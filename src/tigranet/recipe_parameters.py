@@ -41,7 +41,13 @@ _PARAMETERS = (
         "learning_rate",
         float,
         "Highest learning rate.",
-        "0.01, or 0.003 for large networks and those with MC layers",
+        "0.01, or 0.003 for large networks and those with MC layers; 0.002 with LC layers",
+    ),
+    RecipeParameter(
+        "weight_decay",
+        float,
+        "Decoupled weight decay (AdamW) of all weights except biases and normalisations.",
+        "0, which is Adam, or 0.05 with LC layers",
     ),
     RecipeParameter(
         "schedule",
@@ -56,16 +62,28 @@ _PARAMETERS = (
         "up to 0.5",
     ),
     RecipeParameter(
+        "shift",
+        float,
+        "Maximum random shift of each training image by whole pixels, as a fraction of the image size.",
+        "0",
+    ),
+    RecipeParameter(
+        "flip",
+        bool,
+        "Mirror half of the training images, for data in which a mirror image has the same class.",
+        "no",
+    ),
+    RecipeParameter(
         "zoom",
         float,
         "Maximum random change of the scale of each training image, as a fraction of the image size.",
-        "0, or 0.2 with MC layers",
+        "0, or 0.2 with MC or LC layers",
     ),
     RecipeParameter(
         "stretch",
         float,
         "Maximum random stretch along a random axis, as a fraction of the image size.",
-        "0, or 0.15 with MC layers",
+        "0, or 0.15 with MC or LC layers",
     ),
     RecipeParameter(
         "warp",
@@ -77,13 +95,43 @@ _PARAMETERS = (
         "tone",
         float,
         "Strength of a random change of brightness and contrast.",
-        "0, or 0.5 with MC layers up to 200 images",
+        "0, or 0.5 with MC or LC layers up to 200 images",
+    ),
+    RecipeParameter(
+        "tint",
+        float,
+        "Maximum random change of the brightness of each channel, where the whole range is 1.",
+        "0",
+    ),
+    RecipeParameter(
+        "blur",
+        float,
+        "Maximum weight of a smoothed copy, which is blended with half of the training images.",
+        "0",
+    ),
+    RecipeParameter(
+        "cutout",
+        float,
+        "Side length of a random square that is replaced by the mean of the image, as a fraction of the image size.",
+        "0, or 0.25 with LC layers above 1,000 images",
     ),
     RecipeParameter(
         "smoothing",
         float,
         "Label smoothing: the fraction of each label that is spread over all classes.",
-        "0, or 0.05 with MC layers",
+        "0, or 0.05 with MC layers; 0.1 with LC layers",
+    ),
+    RecipeParameter(
+        "dropout",
+        float,
+        "Probability with which a feature is set to zero before the classifier.",
+        "0, or 0.3 with LC layers",
+    ),
+    RecipeParameter(
+        "average",
+        float,
+        "Decay per step of a moving average of the weights, such as 0.999, which is kept instead of the weights.",
+        "0, no average",
     ),
     RecipeParameter(
         "balanced",
@@ -107,4 +155,4 @@ _PARAMETERS = (
 
 RECIPE_PARAMETERS: dict[str, RecipeParameter] = {parameter.name: parameter for parameter in _PARAMETERS}
 """The parameters by name, in the order in which they are listed to users. MC layers are the fully-mixed
-convolutions of the oriented networks."""
+convolutions of the oriented networks, and LC layers the lifting convolutions with which steerable networks begin."""

@@ -47,12 +47,13 @@ def test_every_recipe_option_reaches_the_recipe(tigranet, monkeypatch, tmp_path)
 
     monkeypatch.setattr(workflow, "train", stop)
     options = {
-        "epochs": 2, "batch_size": 7, "learning_rate": 0.1, "schedule": "cosine", "zoom": 0.1, "stretch": 0.2,
-        "warp": 0.3, "tone": 0.4, "smoothing": 0.5, "keep": "best", "patience": 3,
+        "epochs": 2, "batch_size": 7, "learning_rate": 0.1, "weight_decay": 0.01, "schedule": "cosine", "shift": 0.15,
+        "zoom": 0.1, "stretch": 0.2, "warp": 0.3, "tone": 0.4, "tint": 0.05, "blur": 0.6, "cutout": 0.25,
+        "smoothing": 0.5, "dropout": 0.35, "average": 0.99, "keep": "best", "patience": 3,
     }  # fmt: skip
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-    tigranet("train", "mnist-012", "-o", tmp_path / "m", *words, "--no-jitter", "--balanced")
-    assert received == options | {"jitter": 0.0, "balanced": True}
+    tigranet("train", "mnist-012", "-o", tmp_path / "m", *words, "--no-jitter", "--flip", "--balanced")
+    assert received == options | {"jitter": 0.0, "flip": True, "balanced": True}
     received.clear()
     tigranet("train", "mnist-012", "-o", tmp_path / "m")
     assert received == {}

@@ -45,6 +45,17 @@ def test_a_checkpoint_is_loaded(tmp_path):
     assert torch.equal(content["state_dict"]["weight"], STATE["weight"])
 
 
+def test_averaged_weights_are_checked_like_the_weights(tmp_path):
+    path = tmp_path / "last.ckpt"
+    path.write_bytes(saved(CONTENT | {"averaged_state_dict": STATE}))
+    assert torch.equal(load_checkpoint(path, STATE, averaged=True)["averaged_state_dict"]["weight"], STATE["weight"])
+    for wrong, word in ((None, "averaged_state_dict"), ({}, "weight"), ({**STATE, "weight": torch.ones(1)}, "weight")):
+        path.write_bytes(saved(CONTENT | {"averaged_state_dict": wrong}))
+        load_checkpoint(path, STATE)
+        with pytest.raises(ValueError, match=rf"last\.ckpt'.*'{word}'.* Delete it"):
+            load_checkpoint(path, STATE, averaged=True)
+
+
 GOOD = saved(CONTENT)
 DAMAGED = {
     "empty": (b"", ["empty", "0 bytes"]),

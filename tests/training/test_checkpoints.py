@@ -1,6 +1,7 @@
 """A training that is interrupted and resumed ends with the same weights, bit for bit, as one that is not."""
 
 import csv
+import hashlib
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tigranet.data import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training import Hardware, Recipe, fit
 from tigranet.training.checkpoint_file import load_checkpoint
+from tigranet.training.checkpoints import training_fingerprint
 
 ARCHITECTURE = "SC[2,2]-DP[30]-S[3]-FC[8]"
 
@@ -53,9 +55,22 @@ def stop_in_step(monkeypatch, epoch, step):
     monkeypatch.setattr(ClassifierModule, "training_step", stopping_step)
 
 
+REGULARISED = {
+    "weight_decay": 0.1,
+    "shift": 0.2,
+    "flip": True,
+    "tint": 0.1,
+    "blur": 0.5,
+    "cutout": 0.3,
+    "dropout": 0.2,
+    "average": 0.9,
+}
+
+
+@pytest.mark.parametrize("fields", [{}, REGULARISED], ids=["plain", "regularised"])
 @pytest.mark.parametrize("keep", ["last", "best"])
-def test_a_training_that_is_interrupted_twice_ends_with_the_same_weights(tmp_path, monkeypatch, keep):
-    recipe = Recipe(epochs=6, batch_size=8, keep=keep)
+def test_a_training_that_is_interrupted_twice_ends_with_the_same_weights(tmp_path, monkeypatch, keep, fields):
+    recipe = Recipe(epochs=6, batch_size=8, keep=keep, **fields)
     options = {"hardware": Hardware("cpu")}  # on a GPU a recorded step is replayed, which the test could not stop
     expected = fit(network(), data(), data(1), recipe, folder=tmp_path / "uninterrupted", **options).state_dict()
     options |= {"folder": tmp_path / "resumed", "resume": True}
@@ -80,8 +95,9 @@ def test_checkpoints_and_validation_do_not_change_the_weights(tmp_path):
     assert all(torch.equal(with_checkpoints[name], without[name]) for name in without)
 
 
-def test_a_finished_training_is_not_repeated(tmp_path, monkeypatch):
-    recipe = Recipe(epochs=2)
+@pytest.mark.parametrize("average", [0.0, 0.9])
+def test_a_finished_training_is_not_repeated(tmp_path, monkeypatch, average):
+    recipe = Recipe(epochs=2, average=average)
     first = fit(network(), data(), data(1), recipe, folder=tmp_path).state_dict()
     stop_in_step(monkeypatch, 0, 0)
     second = fit(network(), data(), data(1), recipe, folder=tmp_path, resume=True).state_dict()
@@ -100,6 +116,41 @@ def test_a_different_training_is_not_resumed(tmp_path, difference):
         fit(net, data(5 if difference == "images" else 0), data(1), recipe, folder=tmp_path, resume=True)
 
 
+def old_fingerprint(description, config, train, **recipe):
+    """The hash of version 0.1, whose recipes have fewer fields and whose networks have no dropout."""
+    recipe = {
+        "epochs": 2, "batch_size": 50, "learning_rate": 0.01, "schedule": "one-cycle", "jitter": 0.5, "zoom": 0.0,
+        "stretch": 0.0, "warp": 0.0, "tone": 0.0, "as_is": 0.0, "smoothing": 0.0, "turned": False, "balanced": False,
+        "keep": "last", "patience": None, "seed": 0,
+    } | recipe  # fmt: skip
+    digest = hashlib.sha256(f"{description} {config} {recipe}".encode())
+    digest.update(train.images.numpy())
+    digest.update(train.labels.numpy())
+    return digest.hexdigest()
+
+
+def test_checkpoints_of_older_versions_can_be_resumed():
+    net, train = network(), data()
+    description = repr(net).replace("\n  (dropout): Dropout(p=0.0, inplace=False)", "")
+    assert "Dropout" not in description
+    recipe = Recipe(epochs=2, zoom=0.2)
+    assert training_fingerprint(net, train, None, recipe) == old_fingerprint(description, net.config, train, zoom=0.2)
+
+
+@pytest.mark.parametrize("name", REGULARISED)
+def test_a_training_with_another_regularisation_is_another_training(name):
+    recipes = Recipe(epochs=2), Recipe(epochs=2, **{name: REGULARISED[name]})
+    first, second = (training_fingerprint(network(), data(), None, recipe) for recipe in recipes)
+    assert first != second
+
+
+def test_a_network_with_its_own_dropout_is_another_network():
+    other = network()
+    other.dropout.p = 0.25
+    first, second = (training_fingerprint(net, data(), None, Recipe(epochs=2)) for net in (network(), other))
+    assert first != second
+
+
 def change_checkpoint(path, change):
     content = torch.load(path, weights_only=True)
     change(content)
@@ -115,15 +166,18 @@ def change_checkpoint(path, change):
         lambda content: content["callbacks"]["Checkpoints"].update(history=[{"unknown": 1}]),
         lambda content: content["state_dict"].popitem(),
         lambda content: content.update(loops=5),
+        lambda content: content.pop("averaged_state_dict"),
+        lambda content: content["averaged_state_dict"].popitem(),
     ],
-    ids=["no callback", "history", "lowest loss", "columns", "weights", "loops"],
+    ids=["no callback", "history", "lowest loss", "columns", "weights", "loops", "no averages", "averages"],
 )
 def test_wrong_content_is_an_error_before_the_training(tmp_path, change, monkeypatch):
-    fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path)
+    recipe = Recipe(epochs=1, average=0.9)
+    fit(network(), data(), data(1), recipe, folder=tmp_path)
     change_checkpoint(tmp_path / LAST_CHECKPOINT, change)
     stop_in_step(monkeypatch, 0, 0)
     with pytest.raises(ValueError, match=r"last\.ckpt'.* Delete it"):
-        fit(network(), data(), data(1), Recipe(epochs=1), folder=tmp_path, resume=True)
+        fit(network(), data(), data(1), recipe, folder=tmp_path, resume=True)
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.write_bytes(b""), lambda path: path.unlink()])
@@ -243,9 +297,25 @@ def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path)
 
 
 def test_two_processes_give_the_weights_of_one(tmp_path):
-    """Each process works on half of every batch; the last batch has an odd number of images."""
+    """Each process works on half of every batch, with the augmentation of the whole batch.
+
+    The last batch has an odd number of images. Dropout is not used, because each process draws its own numbers.
+    """
     folder = fill(tmp_path / "photos", {"a": 24, "b": 23})
     options = ["--epochs", "2", "--architecture", ARCHITECTURE, "--batch-size", "10", "--accelerator", "cpu", "--json"]
+    options += [
+        "--weight-decay",
+        "0.1",
+        "--shift",
+        "0.1",
+        "--flip",
+        "--blur",
+        "0.5",
+        "--cutout",
+        "0.3",
+        "--average",
+        "0.8",
+    ]
     results = {}
     for name, more in (("one", []), ("two", ["--devices", "2", "--strategy", "ddp"])):
         launcher = tmp_path / "launch.py"

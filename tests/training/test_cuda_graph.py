@@ -1,6 +1,7 @@
 """Training with CUDA graphs gives the weights of the same training without them."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -62,6 +63,31 @@ def test_a_graph_is_recorded_in_bfloat16(monkeypatch, graph_recorded):
     weights = trained_weights(monkeypatch, CudaGraphClassifierModule, 64, precision="bf16")
     assert graph_recorded == [True]
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+@on_gpu
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_graph_has_all_changes_of_the_images_and_dropout(monkeypatch, graph_recorded, channels):
+    """The average of the weights is computed outside the graph."""
+    fields = {"weight_decay": 0.05, "shift": 0.1, "flip": True, "zoom": 0.2, "warp": 0.02, "as_is": 0.25, "tone": 0.3}
+    fields |= {
+        "tint": 0.1,
+        "blur": 0.5,
+        "cutout": 0.3,
+        "smoothing": 0.1,
+        "dropout": 0.3,
+        "average": 0.8,
+        "turned": True,
+    }
+    recipe, weights = replace(RECIPE, **fields), []
+    images = LabelledImages(torch.rand(61, channels, 9, 12), torch.arange(61) % 3)
+    for module_class in (ClassifierModule, CudaGraphClassifierModule):
+        monkeypatch.setattr(sys.modules[fit.__module__], "CudaGraphClassifierModule", module_class)
+        torch.manual_seed(0)
+        weights.append(fit(TIGraNet(ARCHITECTURE, 3, channels), images, images, recipe).state_dict())
+    assert graph_recorded == [True]
+    for name, expected in weights[0].items():
+        torch.testing.assert_close(weights[1][name], expected, rtol=1e-3, atol=1e-5)
 
 
 class ReadsItsValues(nn.Module):

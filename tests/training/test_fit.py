@@ -160,7 +160,9 @@ def test_balanced_classes_have_the_same_weight():
     assert probabilities[True] == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("fields", [{"schedule": "cosine"}, {"keep": "best"}, {"patience": 2}])
+@pytest.mark.parametrize(
+    "fields", [{"schedule": "cosine"}, {"keep": "best"}, {"patience": 2}, {"weight_decay": 0.1}, {"average": 0.9}]
+)
 def test_other_recipes_learn_too(fields):
     assert accuracy_on_new_images(train_linear(Recipe(epochs=20, jitter=0.0, **fields))) > 0.9
 
@@ -322,6 +324,7 @@ def test_invalid_data_are_errors(train, validation, error, message, without_shap
         ({}, {"resume": True}, "resume.* folder"),
         ({"keep": "best"}, {}, "keep='best'.* validation images"),
         ({"patience": 2}, {}, "patience.* validation images"),
+        ({"dropout": 0.3}, {}, "dropout is 0.3, but Linear .*dropout=0"),
     ],
 )
 def test_invalid_arguments_are_errors(recipe, arguments, message, without_shape_checks):

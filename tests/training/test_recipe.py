@@ -1,6 +1,11 @@
+from dataclasses import fields
+from types import SimpleNamespace
+
 import pytest
+from torch import nn
 
 from tigranet.training import Recipe
+from tigranet.training.recipe import ADDED_FIELDS
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,15 @@ from tigranet.training import Recipe
         ({"tone": -0.5}, r"tone .*\[0, 5\], got -0.5"),
         ({"tone": float("nan")}, r"tone .*\[0, 5\], got nan"),
         ({"tone": 1e3}, r"tone .*\[0, 5\], got 1000.0"),
+        ({"weight_decay": -0.1}, r"weight_decay .*at least 0.* got -0.1"),
+        ({"weight_decay": 200.0}, r"weight_decay .*below 1 / learning_rate = 100, got 200.0"),
+        ({"weight_decay": float("nan")}, r"weight_decay .* got nan"),
+        ({"shift": 1.0}, r"shift .*image size.* \[0, 1\), got 1.0"),
+        ({"cutout": 1.5}, r"cutout .*image size.* \[0, 1\), got 1.5"),
+        ({"tint": -0.2}, r"tint .*brightness in \[0, 1\], got -0.2"),
+        ({"blur": 1.1}, r"blur .*smoothed image in \[0, 1\], got 1.1"),
+        ({"dropout": 1.0}, r"dropout .*probability in \[0, 1\), got 1.0"),
+        ({"average": 1.0}, r"average .*decay per step in \[0, 1\), got 1.0"),
         ({"patience": 0}, "patience .*1.* got 0"),
         ({"schedule": "step"}, "schedule .*'one-cycle' or 'cosine', got 'step'"),
         ({"keep": "first"}, "keep .*'last' or 'best', got 'first'"),
@@ -57,6 +71,35 @@ def test_few_images_are_augmented_in_tone_too():
     assert few.tone > more.tone == 0
     assert few.warp > more.warp
     assert Recipe.for_images(50).tone == 0
+
+
+def test_networks_with_group_convolutions_are_regularised_more_strongly():
+    recipes = {count: Recipe.for_images(count, 300_000, steerable=True) for count in (50, 500, 1_000, 5_000, 50_000)}
+    for recipe in recipes.values():
+        assert (recipe.learning_rate, recipe.weight_decay, recipe.dropout, recipe.smoothing) == (2e-3, 0.05, 0.3, 0.1)
+        assert (recipe.zoom, recipe.stretch, recipe.warp, recipe.as_is) == (0.2, 0.15, 0.0, 0.25)
+        assert not recipe.flip
+    assert [recipe.epochs for recipe in recipes.values()] == [400, 40, 20, 60, 40]
+    assert [recipe.batch_size for recipe in recipes.values()] == [50, 50, 50, 50, 250]
+    assert [recipe.cutout for recipe in recipes.values()] == [0, 0, 0, 0.25, 0.25]
+    assert [recipe.tone for recipe in recipes.values()] == [0.5, 0, 0, 0, 0]
+    assert Recipe.for_images(500, steerable=True, dropout=0.0, epochs=7).dropout == 0
+
+
+@pytest.mark.parametrize("steerable", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_the_recipe_of_a_network_depends_on_its_architecture(mixed, steerable):
+    network = nn.Linear(30, 40)
+    assert Recipe.for_network(network, 500) == Recipe.for_images(500, 1_240)
+    network.architecture = SimpleNamespace(has_mixed_convolutions=mixed)
+    assert Recipe.for_network(network, 500) == Recipe.for_images(500, 1_240, mixed)
+    network.architecture.has_group_convolutions = steerable
+    assert Recipe.for_network(network, 500, seed=3) == Recipe.for_images(500, 1_240, mixed, steerable, seed=3)
+
+
+def test_added_fields_are_fields_that_change_nothing_by_default():
+    defaults = {field.name: field.default for field in fields(Recipe)}
+    assert all(defaults[name] in (0, False) for name in ADDED_FIELDS)
 
 
 def test_there_are_20_to_40_validations():

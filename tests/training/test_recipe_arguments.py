@@ -27,6 +27,8 @@ def test_numbers_of_numpy_become_numbers_of_python():
         ("jitter", None, "jitter .*number, got None"),
         ("balanced", "yes", "balanced .*True or False, got 'yes'"),
         ("balanced", None, "balanced .*True or False, got None"),
+        ("flip", None, "flip .*True or False, got None"),
+        ("dropout", "0.3", "dropout .*number or None, got '0.3'"),
         ("schedule", 3, "schedule .*'one-cycle' or 'cosine', got 3"),
         ("keep", None, "keep .*'last' or 'best', got None"),
         ("patience", 1.5, "patience .*integer or None, got 1.5"),

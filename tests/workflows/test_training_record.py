@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tigranet.training import Recipe
+from tigranet.training.recipe import ADDED_FIELDS
 from tigranet.workflows.saved_run import SavedRun
 from tigranet.workflows.training_record import MAX_RECORD_BYTES, read_training_record
 
@@ -33,6 +34,13 @@ def test_a_complete_record_is_read_with_values_that_are_not_known(tmp_path):
     assert {**record, "accuracy": 0} == {**RECORD, "accuracy": 0}
     assert read_training_record(write(tmp_path, {})) == {}
     assert SavedRun.read(tmp_path) == SavedRun()
+
+
+def test_a_record_of_an_older_version_has_the_defaults_of_the_fields_that_it_lacks(tmp_path):
+    recipe = {name: value for name, value in RECORD["recipe"].items() if name not in ADDED_FIELDS}
+    read = read_training_record(write(tmp_path, RECORD | {"recipe": recipe}))["recipe"]
+    assert read == recipe
+    assert asdict(Recipe(**read)) == RECORD["recipe"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tigranet.quoted_text import shorten
 from tigranet.stored_weights import is_finite
 
 REMEDY = "Delete it to start again"
-CONTENT_TYPES: Mapping[str, type] = {
+CONTENT_TYPES: dict[str, type] = {
     "epoch": int,
     "global_step": int,
     "state_dict": dict,
@@ -23,15 +23,20 @@ CONTENT_TYPES: Mapping[str, type] = {
     "lr_schedulers": list,
 }
 """The values in a checkpoint without which a training cannot be resumed."""
+AVERAGED_STATE = "averaged_state_dict"
+"""The name of the averaged weights in a checkpoint. Only trainings that average their weights have them."""
 
 
-def load_checkpoint(path: Path, expected_state: Mapping[str, Tensor] | None = None) -> dict[str, Any]:
+def load_checkpoint(
+    path: Path, expected_state: Mapping[str, Tensor] | None = None, averaged: bool = False
+) -> dict[str, Any]:
     """Load a checkpoint of a training. No code from the file is run.
 
     Args:
         path: The file.
         expected_state: The state of the module that is trained, to compare names, shapes and types with, and to check
             the values of. None compares nothing.
+        averaged: Whether the checkpoint must also have averaged weights.
 
     Returns:
         The content, with all tensors on the CPU.
@@ -42,7 +47,7 @@ def load_checkpoint(path: Path, expected_state: Mapping[str, Tensor] | None = No
     try:
         _check_archive(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-        _check_content(content, expected_state)
+        _check_content(content, expected_state, averaged)
     except Exception as error:  # A damaged file can raise almost any type.
         reason = shorten((str(error).strip() or type(error).__name__).splitlines()[0])
         raise ValueError(f"cannot read the checkpoint '{path}': {reason}. {REMEDY}") from None
@@ -68,13 +73,17 @@ def _check_archive(path: Path) -> None:
             raise ValueError(f"its entry '{damaged}' is damaged")
 
 
-def _check_content(content: Any, expected_state: Mapping[str, Tensor] | None) -> None:
+def _check_content(content: Any, expected_state: Mapping[str, Tensor] | None, averaged: bool) -> None:
     if not isinstance(content, dict):
         raise ValueError(f"expected the state of a training, got {type(content).__name__}")
-    for name, kind in CONTENT_TYPES.items():
+    for name, kind in (CONTENT_TYPES | ({AVERAGED_STATE: dict} if averaged else {})).items():
         if not isinstance(content.get(name), kind):
             raise ValueError(f"expected '{name}' to be {kind.__name__}, got {type(content.get(name)).__name__}")
-    state = content["state_dict"]
+    for name in ("state_dict", *([AVERAGED_STATE] if averaged else [])):
+        _check_state(content[name], expected_state)
+
+
+def _check_state(state: Mapping[str, Any], expected_state: Mapping[str, Tensor] | None) -> None:
     for name, tensor in state.items():
         if not isinstance(tensor, Tensor):
             raise ValueError(f"expected '{name}' to be a tensor, got {type(tensor).__name__}")

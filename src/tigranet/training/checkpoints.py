@@ -3,8 +3,9 @@
 import csv
 import hashlib
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,10 +19,12 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.model_folder import LAST_CHECKPOINT
 from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
 from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
-from tigranet.training.recipe import Recipe
+from tigranet.training.recipe import ADDED_FIELDS, Recipe
 
 BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
 HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
+UNUSED_DROPOUT = re.compile(r"\n *\(dropout\): Dropout\(p=0(\.0)?, inplace=False\)")
+"""The line of a dropout layer that does nothing in the description of a network. Older versions have no such layer."""
 
 
 class Checkpoints(Checkpoint):
@@ -110,9 +113,16 @@ def training_fingerprint(
         recipe: The recipe.
 
     Returns:
-        A hexadecimal hash. Trainings with different hashes end with different weights.
+        A hexadecimal hash. Trainings with different hashes end with different weights. A training that uses nothing
+        that older versions lack has the hash of these versions, so that their checkpoints can be resumed.
     """
-    digest = hashlib.sha256(f"{module} {getattr(module, 'config', {})} {asdict(recipe)}".encode())
+    layers = UNUSED_DROPOUT.sub("", str(module))
+    settings = {
+        field.name: getattr(recipe, field.name)
+        for field in fields(recipe)
+        if field.name not in ADDED_FIELDS or getattr(recipe, field.name) != field.default
+    }
+    digest = hashlib.sha256(f"{layers} {getattr(module, 'config', {})} {settings}".encode())
     for tensor in (*train, *(validation or ())):
         if tensor is not None:
             digest.update(tensor.contiguous().cpu().numpy())
@@ -124,6 +134,7 @@ def checkpoint_to_resume(
     fingerprint: str,
     expected_state: Mapping[str, Tensor] | None = None,
     needs_best: bool = False,
+    averaged: bool = False,
 ) -> Path | None:
     """Return the checkpoint in a folder from which a training can be resumed.
 
@@ -132,6 +143,7 @@ def checkpoint_to_resume(
         fingerprint: The hash of the training that is to be resumed.
         expected_state: The state of the module that is trained, which the checkpoint must fit. None compares nothing.
         needs_best: Whether the best weights are needed at the end, so that they must be readable too.
+        averaged: Whether the training averages its weights, so that the checkpoint must have the averages.
 
     Returns:
         The path of the checkpoint, or None if there is none.
@@ -150,9 +162,9 @@ def checkpoint_to_resume(
             f"the checkpoint '{path}' belongs to a different training (its images, network, recipe or seed differ): "
             "use the original settings, or train without resuming"
         )
-    load_checkpoint(path, expected_state)
+    load_checkpoint(path, expected_state, averaged)
     if needs_best and stored["lowest"] < math.inf:
-        load_checkpoint(folder / BEST_CHECKPOINT, expected_state)
+        load_checkpoint(folder / BEST_CHECKPOINT, expected_state, averaged)
     return path
 
 

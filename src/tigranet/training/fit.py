@@ -16,15 +16,17 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
-from tigranet.training.checkpoint_file import load_checkpoint
+from tigranet.training.checkpoint_file import AVERAGED_STATE, load_checkpoint
 from tigranet.training.checkpoints import BEST_CHECKPOINT, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
+from tigranet.training.dropout import dropout_during_training
 from tigranet.training.finite_images import check_training_images, finite_validation_images
 from tigranet.training.hardware import Hardware
 from tigranet.training.lightning_module import ClassifierModule, Diverged
 from tigranet.training.process_state import preserve_lightning_settings, preserve_random_state
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
+from tigranet.training.weight_averaging import WeightAveraging
 
 EXPECTED_WARNINGS = (
     ".*have no `val_dataloader`.*",  # Training without validation images is allowed.
@@ -97,12 +99,18 @@ def fit(
     if recipe.balanced:
         train = train.balanced()
     group_existed = _has_process_group()
-    with _ignore_expected_warnings(), preserve_lightning_settings(), _folder_or_temporary(folder) as checkpoint_folder:
+    averaging = WeightAveraging(recipe.average) if recipe.average else None
+    with (
+        _ignore_expected_warnings(),
+        preserve_lightning_settings(),
+        dropout_during_training(module, recipe.dropout),
+        _folder_or_temporary(folder) as checkpoint_folder,
+    ):
         fingerprint = training_fingerprint(module, train, validation, recipe) if folder else ""
         trainer = L.Trainer(
             max_epochs=recipe.epochs,
             callbacks=_callbacks(
-                recipe, console, Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None
+                recipe, console, Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None, averaging
             ),
             check_val_every_n_epoch=recipe.check_every,
             num_sanity_val_steps=0,
@@ -119,7 +127,8 @@ def fit(
         lightning_module = _module_class(trainer)(module, train, validation, recipe)
         checkpoint = None
         if folder and resume:
-            checkpoint = checkpoint_to_resume(folder, fingerprint, lightning_module.state_dict(), keep_best)
+            state = lightning_module.state_dict()
+            checkpoint = checkpoint_to_resume(folder, fingerprint, state, keep_best, averaging is not None)
         module.train()  # A network that was loaded from a file is in evaluation mode.
         try:
             with preserve_random_state(device), hardware.matrix_products(device):
@@ -131,7 +140,10 @@ def fit(
                 raise KeyboardInterrupt from None
             raise
         if keep_best:
-            _load_best_weights(lightning_module, checkpoint_folder / BEST_CHECKPOINT)
+            best_state = AVERAGED_STATE if averaging else "state_dict"
+            _load_best_weights(lightning_module, checkpoint_folder / BEST_CHECKPOINT, best_state)
+        elif averaging:
+            averaging.copy_to(lightning_module)
     if _has_process_group() and not group_existed:
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
@@ -161,8 +173,10 @@ def _folder_or_temporary(folder: Path | None) -> Iterator[Path]:
         yield folder
 
 
-def _callbacks(recipe: Recipe, console: Console | None, checkpoints: Checkpoints | None) -> list[L.Callback]:
-    callbacks: list[L.Callback] = [checkpoints] if checkpoints else []
+def _callbacks(
+    recipe: Recipe, console: Console | None, checkpoints: Checkpoints | None, averaging: WeightAveraging | None
+) -> list[L.Callback]:
+    callbacks: list[L.Callback] = [callback for callback in (averaging, checkpoints) if callback]
     if recipe.patience:
         checks = -(-recipe.patience // recipe.check_every)
         # An infinite loss is never the lowest, so patience decides about it too.
@@ -178,10 +192,10 @@ def _module_class(trainer: L.Trainer) -> type[ClassifierModule]:
     return CudaGraphClassifierModule if single_gpu and trainer.precision != "16-mixed" else ClassifierModule
 
 
-def _load_best_weights(lightning_module: ClassifierModule, path: Path) -> None:
+def _load_best_weights(lightning_module: ClassifierModule, path: Path, state: str) -> None:
     if not path.exists():
         raise Diverged("the training diverged: the validation loss was never finite. Use a lower learning rate")
-    lightning_module.load_state_dict(load_checkpoint(path)["state_dict"])
+    lightning_module.load_state_dict(load_checkpoint(path)[state])
 
 
 def _check_data(name: str, data: LabelledImages) -> None:

@@ -19,7 +19,7 @@ class Hardware:
 
     With ``devices`` or ``nodes`` above 1, every batch is divided among the devices. The result is the same as with one
     device, up to rounding, unless the network normalises over the images of a single device, as PyTorch's BatchNorm
-    does.
+    does, or draws random numbers itself, as dropout does.
     """
 
     accelerator: Accelerator = "auto"

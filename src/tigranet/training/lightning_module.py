@@ -12,11 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
-from tigranet.data.augment.deform import deform
-from tigranet.data.augment.photometric import tone
-from tigranet.data.augment.rigid import jitter, rotate
 from tigranet.data.dataset import LabelledImages
+from tigranet.training.augmentation import augment
 from tigranet.training.finite_images import ValidationImagesWarning, list_positions
+from tigranet.training.optimiser import create_optimiser
 from tigranet.training.process_state import seed_generators
 from tigranet.training.recipe import Recipe
 
@@ -114,30 +113,12 @@ class ClassifierModule(L.LightningModule):
             number of processes, because Lightning averages the gradients of all processes.
         """
         images, labels, weights = self.training_data.take(indices).to(self.device)
-        images = self._augment(images)
+        images = augment(images, self.recipe)
         weights = torch.ones_like(images[:, 0, 0, 0]) if weights is None else weights
         logits = self.module(self._share(images))
         losses = F.cross_entropy(logits, self._share(labels), reduction="none", label_smoothing=self.recipe.smoothing)
         coefficients = self._share(weights) * (self.trainer.world_size / weights.sum().clamp(min=1e-30))
         return (coefficients * losses).sum()
-
-    def _augment(self, images: Tensor) -> Tensor:
-        """Rotate, deform or shift the images and change their tone, as the recipe says."""
-        if self.recipe.turned:
-            images = rotate(images, 360 * torch.rand(len(images), device=self.device), padding="background")
-        if self.recipe.deformed:
-            images = self._deform(images)
-        elif self.recipe.jitter:
-            images = jitter(images, self.recipe.jitter)
-        return tone(images, self.recipe.tone) if self.recipe.tone else images
-
-    def _deform(self, images: Tensor) -> Tensor:
-        """Deform the images, except for a random fraction ``as_is`` of them."""
-        recipe = self.recipe
-        deformed = deform(images, recipe.jitter, recipe.zoom, recipe.stretch, recipe.warp)
-        if not recipe.as_is:
-            return deformed
-        return torch.where(torch.rand(len(images), 1, 1, 1, device=self.device) < recipe.as_is, images, deformed)
 
     def record_loss(self, loss: Float[Tensor, ""], index: int) -> None:
         """Add the loss of a batch to the epoch, and log the mean over all images after the last batch.
@@ -221,9 +202,8 @@ class ClassifierModule(L.LightningModule):
         self.log("validation_accuracy", metrics["validation_accuracy"])
 
     def configure_optimizers(self) -> Any:
-        """Return Adam and the learning-rate schedule, which advances with every step."""
-        fused = True if self.device.type == "cuda" else None
-        optimizer = torch.optim.Adam(self.module.parameters(), lr=self.recipe.learning_rate, fused=fused)
+        """Return the optimiser and the learning-rate schedule, which advances with every step."""
+        optimizer = create_optimiser(self.module, self.recipe, fused=True if self.device.type == "cuda" else None)
         steps = int(self.trainer.estimated_stepping_batches)
         scheduler: torch.optim.lr_scheduler.LRScheduler = (
             torch.optim.lr_scheduler.OneCycleLR(optimizer, self.recipe.learning_rate, total_steps=steps)

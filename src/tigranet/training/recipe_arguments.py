@@ -14,7 +14,7 @@ VALUE_TYPES: dict[Any, tuple[Any, str]] = {
     bool: (bool | np.bool_, "True or False"),
 }
 """For each type in the table of parameters: the types of its values, which include NumPy's, and a description."""
-NOT_OPTIONAL = ("schedule", "jitter", "balanced", "keep")
+NOT_OPTIONAL = ("schedule", "jitter", "flip", "balanced", "keep")
 """Parameters that cannot be None, because their defaults do not depend on the images and the network."""
 
 
