@@ -47,7 +47,8 @@ def parameter_groups(module: nn.Module, weight_decay: float) -> list[dict[str, A
         >>> [tuple(parameter.shape) for parameter in others["params"]], others["weight_decay"]
         ([(2,)], 0.0)
     """
-    decaying, others = [], []
+    decaying: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
     for name, parameter in module.named_parameters():
         decays = parameter.ndim >= 2 and name.rpartition(".")[2] != "bias"
         (decaying if decays else others).append(parameter)
