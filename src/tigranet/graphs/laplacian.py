@@ -1,10 +1,13 @@
 """The normalized Laplacian, the only view of a graph that the layers use."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from tigranet.graphs.coarsening import Coarsening
 
 
 class Laplacian(ABC):
@@ -14,7 +17,7 @@ class Laplacian(ABC):
 
     ``laplacian(y)`` computes :math:`L y` along the last axis of ``y``, on the device and in the dtype of ``y``. The
     matrix :math:`L` is symmetric and its spectrum lies in [0, 2]. To add a new kind of graph, write one subclass that
-    implements one method, :meth:`shifted`.
+    implements one method, :meth:`shifted`. If the graph can be coarsened, the subclass also implements ``_coarsen``.
 
     Args:
         num_nodes: Number of nodes of the graph.
@@ -23,6 +26,8 @@ class Laplacian(ABC):
     Attributes:
         num_nodes: Number of nodes of the graph.
     """
+
+    _coarsening: Coarsening | None = None
 
     def __init__(self, num_nodes: int, constant: Tensor) -> None:
         self.num_nodes = num_nodes
@@ -79,6 +84,21 @@ class Laplacian(ABC):
         border_term = fg * self(torch.ones(self.num_nodes, dtype=f.dtype, device=f.device))
         return (f * self(g) + g * self(f) - self(fg) - border_term) / 2
 
+    @property
+    def coarsening(self) -> Coarsening:
+        """The step to a coarser graph. It is computed at the first use and kept; copies and pickles do not contain it.
+
+        A graph that cannot be coarsened raises an error: TypeError if no graph of its class can be, ValueError if
+        this graph is too small.
+        """
+        coarsening = self._coarsening
+        if coarsening is None:
+            with torch.inference_mode(False):  # Later calls may record gradients, which inference tensors forbid.
+                coarsening = self._coarsen()
+            if not torch.compiler.is_compiling():
+                self._coarsening = coarsening
+        return coarsening
+
     def to_dense(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "nodes nodes"]:
         """Return :math:`L` as a dense matrix. It needs N x N numbers, so it is meant for small graphs and tests.
 
@@ -89,6 +109,16 @@ class Laplacian(ABC):
             The matrix, on the CPU.
         """
         return self(torch.eye(self.num_nodes, dtype=dtype))
+
+    def _coarsen(self) -> Coarsening:
+        """Compute :attr:`coarsening`."""
+        raise TypeError(
+            f"{self!r} cannot be coarsened: expected a graph with a coarsening, such as GridLaplacian or "
+            f"SparseLaplacian, or a _coarsen method in {type(self).__name__}"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_coarsening"}
 
     def _check_signal(self, y: Tensor) -> None:
         """Raise an error if ``y`` is not a signal on this graph."""
