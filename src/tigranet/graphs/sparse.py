@@ -25,6 +25,12 @@ class SparseLaplacian(Laplacian):
     needs at least one neighbour. Use :meth:`from_edges` to build the graph from an ``edge_index``, and
     :meth:`from_mask` to build it from a part of the pixel grid.
 
+    :attr:`coarsening` merges strongly connected neighbours, see :func:`heavy_edge_matching`. Each coarsening divides
+    the number of nodes by about two, so two of them correspond to one coarsening of the pixel grid. Where edges have
+    equal scores, the node numbers decide which nodes are merged. A network that coarsens a sparse graph is therefore
+    in general not exactly invariant to symmetries of the graph, nor to another numbering of its nodes. Without
+    coarsening it is, up to rounding. For whole images use :class:`~tigranet.graphs.GridLaplacian`.
+
     Args:
         adjacency: Square matrix of edge weights: a SciPy sparse matrix, anything that :func:`torch.as_tensor` reads
             (such as a NumPy array or nested lists), or a dense or sparse PyTorch tensor.
@@ -39,6 +45,8 @@ class SparseLaplacian(Laplacian):
     Example:
         >>> SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
         SparseLaplacian(num_nodes=3, num_edges=2)
+        >>> SparseLaplacian.from_mask(torch.ones(4, 4, dtype=torch.bool)).coarsening.laplacian
+        SparseLaplacian(num_nodes=8, num_edges=15)
     """
 
     def __init__(self, adjacency: Any) -> None:
