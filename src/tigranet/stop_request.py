@@ -1,8 +1,8 @@
 """Whether the user has asked this process to stop.
 
-A signal handler raises :class:`KeyboardInterrupt`, but code that catches every exception may swallow it. Parts of PyTorch
-and numba do so while they are imported, and then compute in another way than usual. The request is therefore remembered,
-and no result file is completed after it.
+A signal handler raises :class:`KeyboardInterrupt`, but code that catches every exception may swallow it. Parts of
+PyTorch and numba do so while they are imported, and then compute in another way than usual. The request is therefore
+remembered, and no result file is completed after it.
 """
 
 import threading
