@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from tigranet.data.augment.rigid import Isometry
 from tigranet.data.class_names import list_names
+from tigranet.data.dataset import UPRIGHT
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.measured_training import TrainingResult
@@ -14,6 +16,7 @@ def model_card(
     command: str = "",
     untested_classes: Sequence[str] = (),
     duplicates: DuplicateCounts | None = None,
+    training_motion: Isometry = UPRIGHT,
 ) -> str:
     """Return the description of a trained network, in Markdown.
 
@@ -23,16 +26,19 @@ def model_card(
         command: The command that trained the network, if one did.
         untested_classes: Names of the classes without test images.
         duplicates: Images of the data that occur more than once, if this was examined.
+        training_motion: Movement that the training images have already.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
     """
+    never_rotated = "" if training_motion.rotated else ", never rotated"
+    data = escape_control_characters(result.data)
     origin = f" Trained by `{escape_control_characters(command)}`." if command else ""
     return f"""\
 ## What it is
 
 `{result.architecture}`, {result.parameters:,} parameters, boundary {result.boundary}, trained on {train_images:,}
-upright images of {escape_control_characters(result.data)}, never rotated. It reads images with values in [0, 1].
+{training_motion} images of {data}{never_rotated}. It reads images with values in [0, 1].
 
 Recipe: {result.recipe}.{origin}
 
