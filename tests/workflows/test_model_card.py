@@ -24,7 +24,12 @@ def test_a_card_says_whether_training_images_were_rotated(small):
     assert "upright images of small, never rotated." in model_card(result, 30)
     text = model_card(result, 30, training_motion=ROTATED)
     assert "rotated images of small." in text
+    assert f"| as they are | {result.test:.2f} |" in text
     assert "never" not in text
+    assert "upright" not in text
+    untested = replace(result, test=None, moved=None, nearest=None, robustness=None)
+    assert "on upright images" in model_card(untested, 30)
+    assert "on rotated images" in model_card(untested, 30, training_motion=ROTATED)
 
 
 def test_a_card_without_test_images_says_so_and_names_the_accuracies_it_has(small):

@@ -44,13 +44,14 @@ Recipe: {result.recipe}.{origin}
 
 ## What it does
 
-{_accuracies(result, untested_classes)}{_copies(duplicates)}"""
+{_accuracies(result, untested_classes, training_motion)}{_copies(duplicates)}"""
 
 
-def _accuracies(result: TrainingResult, untested_classes: Sequence[str]) -> str:
+def _accuracies(result: TrainingResult, untested_classes: Sequence[str], training_motion: Isometry) -> str:
     if result.robustness is None:
-        return _without_test_images(result)
-    rows = [("upright", f"{result.robustness.upright:.2f}", "")]
+        return _without_test_images(result, training_motion)
+    unmoved = "upright" if training_motion == UPRIGHT else "as they are"
+    rows = [(unmoved, f"{result.robustness.upright:.2f}", "")]
     rows += [
         (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
         for movement, accuracy in result.robustness.moved.items()
@@ -77,13 +78,13 @@ def _copies(duplicates: DuplicateCounts | None) -> str:
     return f"\nImages that occur more than once:\n\n{notes}\n" if sentences else ""
 
 
-def _without_test_images(result: TrainingResult) -> str:
+def _without_test_images(result: TrainingResult, training_motion: Isometry) -> str:
     rows = [("training images", f"{result.train:.2f}")]
     if result.validation is not None:
         rows.append(("validation images", f"{result.validation:.2f}"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"""\
-There were no test images, so its accuracy on new images is not known. Accuracy in per cent on upright images that were
+There were no test images, so its accuracy on new images is not known. Accuracy in per cent on {training_motion} images that were
 used during the training:
 
 | images | accuracy |

@@ -100,7 +100,5 @@ def _pool(folder: Path) -> ImagePool:
 
 ROTATED_MNIST = Source("rotated MNIST", lambda folder: bool(find_rotated_mnist(folder)), _original_pool)
 """The original files."""
-ROTATED_MNIST_OR_MNIST = Source(
-    "rotated MNIST or MNIST", lambda folder: bool(find_rotated_mnist(folder) or find_mnist(folder)), _pool
-)
+ROTATED_MNIST_OR_MNIST = Source("MNIST", lambda folder: bool(find_rotated_mnist(folder) or find_mnist(folder)), _pool)
 """The original files if they are there, else all 70,000 upright digits of MNIST."""
