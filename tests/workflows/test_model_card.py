@@ -28,8 +28,8 @@ def test_a_card_says_whether_training_images_were_rotated(small):
     assert "never" not in text
     assert "upright" not in text
     untested = replace(result, test=None, moved=None, nearest=None, robustness=None)
-    assert "on upright images" in model_card(untested, 30)
-    assert "on rotated images" in model_card(untested, 30, training_motion=ROTATED)
+    assert "on\nupright images" in model_card(untested, 30)
+    assert "on\nrotated images" in model_card(untested, 30, training_motion=ROTATED)
 
 
 def test_a_card_without_test_images_says_so_and_names_the_accuracies_it_has(small):

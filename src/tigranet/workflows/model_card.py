@@ -84,8 +84,8 @@ def _without_test_images(result: TrainingResult, training_motion: Isometry) -> s
         rows.append(("validation images", f"{result.validation:.2f}"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"""\
-There were no test images, so its accuracy on new images is not known. Accuracy in per cent on {training_motion} images that were
-used during the training:
+There were no test images, so its accuracy on new images is not known. Accuracy in per cent on
+{training_motion} images that were used during the training:
 
 | images | accuracy |
 | --- | --- |
