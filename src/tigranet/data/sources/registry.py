@@ -102,7 +102,7 @@ REGISTRY: dict[str, NamedDataSet] = {
     ),
     # the digits are rotated in all parts, so that nothing is rotated for the test
     "rotmnist-12k": NamedDataSet(
-        "ten digits, 28x28, trained and tested rotated: 10,000 + 2,000 + 50,000",
+        "ten digits, 28x28, all images rotated: 10,000 + 2,000 + 50,000, from the original .amat files or MNIST",
         ROTATED_MNIST_OR_MNIST,
         ALL_DIGITS,
         (10_000, 2_000, 50_000),
