@@ -12,6 +12,7 @@ from tigranet.choices import Boundary as Boundary
 from tigranet.graphs.coarsening import Coarsening
 from tigranet.graphs.grid_coarsening import GridCoarsening
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.graphs.padding import pad_images
 
 Neighbours = Literal[4, 8]
 """Number of neighbours of an inner pixel."""
@@ -184,9 +185,7 @@ class GridLaplacian(Laplacian):
             >>> GridLaplacian(1, 3, boundary="torus").pad(torch.tensor([[1.0, 2.0, 3.0]]), 2)[0]
             tensor([2., 3., 1., 2., 3., 1., 2.])
         """
-        for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
-            images = _wrap(images, axis, border) if wraps else _repeat_border(images, axis, border)
-        return images
+        return pad_images(images, border, self._wrap_rows, self._wrap_columns)
 
     def _coarsen(self) -> Coarsening:
         return GridCoarsening(self)
@@ -206,29 +205,16 @@ class GridLaplacian(Laplacian):
         if not (self._wrap_rows or self._wrap_columns):
             return F.pad(image, (1, 1, 1, 1))
         for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
-            zeros = torch.zeros_like(image.narrow(axis, 0, 1))
-            image = _wrap(image, axis, 1) if wraps else torch.cat((zeros, image, zeros), dim=axis)
+            first, last = image.narrow(axis, 0, 1), image.narrow(axis, -1, 1)
+            if not wraps:
+                first, last = torch.zeros_like(first), torch.zeros_like(first)
+            image = torch.cat((last, image, first), dim=axis)
         return image
 
     def __repr__(self) -> str:
         diagonal = "" if self.diagonal == 1 else f", diagonal={self.diagonal:g}"
         options = f"neighbours={self.neighbours}, boundary={self.boundary!r}{diagonal}"
         return f"GridLaplacian({self.height}, {self.width}, {options})"
-
-
-def _repeat_border(images: Tensor, axis: int, border: int) -> Tensor:
-    """Copy the first and the last row or column outwards."""
-    # F.pad can repeat the border too, but its gradient is not deterministic on a GPU.
-    first, last = images.narrow(axis, 0, 1), images.narrow(axis, -1, 1)
-    return torch.cat((*[first] * border, images, *[last] * border), dim=axis)
-
-
-def _wrap(images: Tensor, axis: int, border: int) -> Tensor:
-    """Continue the rows or columns periodically, beyond one period if necessary."""
-    size = images.shape[axis]
-    periods, rest = divmod(border, size)
-    before, after = images.narrow(axis, size - rest, rest), images.narrow(axis, 0, rest)
-    return torch.cat((before, *[images] * (2 * periods + 1), after), dim=axis)
 
 
 def check_grid_options(neighbours: int, boundary: str, diagonal: float) -> None:
