@@ -42,7 +42,7 @@ class GridCoarsening(Coarsening):
                 "use larger images, or an architecture with fewer coarsenings (D)"
             )
         self._grid = grid
-        self.laplacian = type(grid)(height, width, grid.neighbours, grid.boundary, grid.diagonal)
+        self.laplacian: GridLaplacian = type(grid)(height, width, grid.neighbours, grid.boundary, grid.diagonal)
 
     def __call__(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch coarse_nodes"]:
         """Halve height and width, see :meth:`Coarsening.__call__`. Half precision is allowed."""

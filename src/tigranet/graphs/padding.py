@@ -1,5 +1,6 @@
 """Add pixels around an image: copies of the border, or the opposite side."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,8 +27,7 @@ def pad_images(
     """
     if border == 0:
         return images
-    padded: Tensor = _Pad.apply(images, border, wrap_rows, wrap_columns)
-    return padded
+    return _pad(images, border, wrap_rows, wrap_columns)
 
 
 class _Pad(torch.autograd.Function):
@@ -38,11 +38,11 @@ class _Pad(torch.autograd.Function):
     @staticmethod
     def forward(images: Tensor, border: int, wrap_rows: bool, wrap_columns: bool) -> Tensor:
         *batch, height, width = images.shape
-        size = (height + 2 * border, width + 2 * border)
+        padded_size = (height + 2 * border, width + 2 * border)
         if images.ndim == 4 and images.is_contiguous(memory_format=torch.channels_last):
-            padded = images.new_empty(batch[0], *size, batch[1]).permute(0, 3, 1, 2)
+            padded = images.new_empty(batch[0], *padded_size, batch[1]).permute(0, 3, 1, 2)
         else:
-            padded = images.new_empty(*batch, *size)
+            padded = images.new_empty(*batch, *padded_size)
         padded[..., border:-border, border:-border] = images
         for axis, size, wraps in ((-2, height, wrap_rows), (-1, width, wrap_columns)):
             for target, source in _border_positions(size, border, wraps):
@@ -55,7 +55,7 @@ class _Pad(torch.autograd.Function):
         ctx.size = images.shape[-2:]
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         (height, width), border = ctx.size, ctx.border
         rows, columns = gradient.narrow(-2, border, height), _border_positions(width, border, ctx.wrap_columns)
         inner = _fold_columns(rows, border, width, columns)
@@ -67,6 +67,9 @@ class _Pad(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
         return pad_images(tangent, ctx.border, ctx.wrap_rows, ctx.wrap_columns)
+
+
+_pad: Callable[..., Tensor] = _Pad.apply
 
 
 def _fold_columns(gradient: Tensor, border: int, width: int, columns: list[tuple[int, int]]) -> Tensor:

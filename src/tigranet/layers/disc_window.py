@@ -52,7 +52,8 @@ def window_images(images: Float[Tensor, "batch maps height width"]) -> Float[Ten
     Returns:
         Images of the same shape.
     """
-    window = disc(*images.shape[2:], IMAGE_SOFTNESS, like=images)
+    height, width = images.shape[2:]
+    window = disc(height, width, IMAGE_SOFTNESS, like=images)
     mean = (window * images).sum((2, 3), keepdim=True) / window.sum()
     return mean + window * (images - mean)
 
