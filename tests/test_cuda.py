@@ -28,7 +28,20 @@ def test_edges_and_masks_may_be_on_the_device():
     assert SparseLaplacian.from_edges(torch.tensor([[0, 1], [1, 0]], device="cuda")).num_nodes == 2
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small", "oriented-large"])
+@pytest.mark.parametrize(
+    "graph", [GridLaplacian(6, 7), GridLaplacian(6, 7, boundary="torus"), SparseLaplacian(random_graph())]
+)
+def test_a_graph_is_coarsened_on_the_device_of_the_signal(graph):
+    y = torch.rand(2, 3, graph.num_nodes, dtype=torch.float64, requires_grad=True)
+    result, omega = graph.coarsening(y.cuda()), torch.rand(2, 1, graph.num_nodes) < 0.3
+    torch.testing.assert_close(result.cpu(), graph.coarsening(y), rtol=0, atol=1e-14)
+    assert torch.equal(graph.coarsening.nodes(omega.cuda()).cpu(), graph.coarsening.nodes(omega))
+    (expected,) = torch.autograd.grad(graph.coarsening(y).square().sum(), y)
+    (actual,) = torch.autograd.grad(result.square().sum(), y)
+    torch.testing.assert_close(actual, expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small", "oriented-large", "pyramid-small"])
 def test_a_network_gives_the_results_of_the_cpu(preset):
     net = TIGraNet(preset, num_classes=3).double().eval()
     images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
@@ -47,16 +60,17 @@ def test_a_network_has_its_symmetries_on_the_device(preset):
         assert max(invariance_error(net, images, transform) for transform in transforms) < 1e-4
 
 
-def test_an_oriented_network_is_exact_on_the_device():
-    images = torch.rand(20, 1, 26, 26).cuda()
+@pytest.mark.parametrize("preset", ["oriented-small", "pyramid-small"])
+def test_an_oriented_network_is_exact_on_the_device(preset):
+    images = torch.rand(20, 1, 32, 32).cuda()
     for boundary in ("free", "torus"):
-        net = TIGraNet("oriented-small", num_classes=3, boundary=boundary).cuda()
+        net = TIGraNet(preset, num_classes=3, boundary=boundary).cuda()
         net(images)
-        transforms = [*list(SQUARE.values())[:4], *([torus_shift(5, 9)] if boundary == "torus" else [])]
+        transforms = [*list(SQUARE.values())[:4], *([torus_shift(8, -16)] if boundary == "torus" else [])]
         assert max(invariance_error(net.eval().features, images, transform) for transform in transforms) < 1e-5
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "oriented-small", "oriented-large"])
+@pytest.mark.parametrize("preset", ["paper-small", "oriented-small", "oriented-large", "pyramid-small"])
 def test_a_network_trains_on_the_device_and_under_autocast(preset):
     net = TIGraNet(preset, num_classes=3).cuda()
     with torch.autocast("cuda", dtype=torch.bfloat16):

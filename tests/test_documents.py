@@ -155,6 +155,7 @@ def check_nothing(printed: str, folder: Path) -> None:
 PAGE_CHECKS = {
     "oriented": check_oriented,
     "paper": check_paper,
+    "pyramids": check_nothing,
     "python-workflows": check_python_workflows,
     "pytorch": check_nothing,
     "reproducing": check_reproducing,

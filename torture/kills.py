@@ -99,6 +99,7 @@ def _interrupt(
     for number in planned.signals:
         moment = _draw_moment(command, workspace.seconds[command.name] * shrink, rng)
         started = time()
+        before = set(_leftovers(workspace, folder))  # of an earlier SIGKILL: this process may end before it sees them
         process = workspace.start(command, folder, resume=bool(observations))
         process.wait_until_ready()
         moment.wait(process, folder)
@@ -110,12 +111,16 @@ def _interrupt(
         observation.problems += _state_problems(workspace, command, folder, older)
         if outcome.code not in EXIT_CODES[number]:
             observation.problems.append(f"exit code {outcome.code} after {number.name}: {outcome.stderr[-300:]}")
-        leftovers = temporary_files(folder) + workspace.system_temporary_files(folder)
+        leftovers = [path for path in _leftovers(workspace, folder) if path not in before]
         if number is not signal.SIGKILL and leftovers:
             observation.problems.append(f"temporary files stay after {number.name}: {_names(leftovers)}")
         make_older(leftovers)
         observations.append(observation)
     return observations
+
+
+def _leftovers(workspace: Workspace, folder: Path) -> list[Path]:
+    return temporary_files(folder) + workspace.system_temporary_files(folder)
 
 
 def _draw_moment(command: Command, seconds: float, rng: random.Random) -> Moment:

@@ -1,5 +1,7 @@
 """Output files that replace an older version only once they are complete.
 
+After the user has asked the process to stop, no file is replaced.
+
 A symbolic link stays, and the file that it points to is replaced. A device, a named pipe or a socket, such as
 ``/dev/stdout`` or ``/dev/null``, is written directly, because it cannot be replaced.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from tigranet.abandoned_files import STAGING_PREFIX, delete_abandoned_files
+from tigranet.stop_request import raise_if_stop_requested
 
 _O_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends otherwise.
 FULL_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -135,6 +138,7 @@ def replace_file(complete: Path, path: Path) -> None:
 
 def _move(complete: Path, target: Path) -> None:
     """Replace a regular file, or create it. Where a file cannot be replaced, its content is overwritten."""
+    raise_if_stop_requested()
     if target.exists():
         old, new = target.stat(), complete.stat()
         if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):

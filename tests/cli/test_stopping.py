@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from tigranet.atomic_files import atomic_write
 from tigranet.cli.stopping import INTERRUPTED, TERMINATED, stop_on_signals
 
 SLOW_IMPORT = """
@@ -60,6 +61,27 @@ def test_a_command_that_handles_the_interrupt_itself_still_exits_with_the_code_o
     with pytest.raises(SystemExit) as exit_:
         work()
     assert exit_.value.code == TERMINATED
+
+
+def test_an_interrupt_that_other_code_swallows_stops_the_command_before_it_replaces_a_file(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("older")
+
+    @stop_on_signals()
+    def work():
+        with suppress(BaseException):  # as parts of PyTorch and numba do while they are imported
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(10)
+        with atomic_write(path) as file:
+            file.write("new")
+
+    with pytest.raises(SystemExit) as exit_:
+        work()
+    assert exit_.value.code == TERMINATED
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("answers.csv", "older")]
+    with stop_on_signals(), atomic_write(path) as file:  # the next command is not affected
+        file.write("new")
+    assert path.read_text() == "new"
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, INTERRUPTED])

@@ -1,12 +1,14 @@
 import io
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
 from images import fill
 from tigranet import TIGraNet
 from tigranet.cli import main
+from tigranet.data import REGISTRY, ROTATED, Isometry
 from tigranet.workflows import measured_training
 from tigranet.workflows import train as workflow
 
@@ -23,6 +25,19 @@ def test_it_saves_a_model_and_a_picture_and_prints_the_papers_results(tigranet, 
     assert "epoch 1/1" in err
     assert (tmp_path / "m" / "rotated.png").stat().st_size > 10_000
     assert TIGraNet.from_pretrained(tmp_path / "m").num_classes == 3
+
+
+def test_rotated_training_images_are_not_called_upright(tigranet, monkeypatch, tmp_path):
+    entry = replace(REGISTRY["mnist-012"], sizes=(30, 10, 20), training_motion=ROTATED, test_motion=Isometry())
+    monkeypatch.setitem(REGISTRY, "rotated-digits", entry)
+    code, out, err = tigranet("train", "rotated-digits", "-o", tmp_path / "m", *SMALL)
+    assert code == 0
+    assert "rotated-digits: 30 rotated training images" in err
+    assert "test images, rotated" in out
+    for text in (out, err):
+        assert "upright" not in text
+        assert "never rotated" not in text
+    assert "rotated images of rotated-digits." in (tmp_path / "m" / "README.md").read_text()
 
 
 def test_json_is_all_that_is_printed(tigranet, tmp_path):

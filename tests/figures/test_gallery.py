@@ -202,3 +202,11 @@ def test_the_example_is_correctly_classified_if_possible(monkeypatch, prediction
     data = DataSet("d", ("a", "b", "c"), images, images, images)
     monkeypatch.setattr("tigranet.figures.gallery.predict", lambda *_: torch.tensor(predictions))
     assert _example_index(TIGraNet("SC[1,1]-S[1]", 3), data) == expected
+
+
+def test_a_network_with_coarsening_is_drawn_with_its_smaller_maps():
+    net = TIGraNet("LC[2,3]-GB[3]-D-MO[3]-DP[9]-D-MC[2,1]-DP[4]-S[0]", 2).eval()
+    figures = draw_gallery(net, random_data(size=(10, 12)))
+    assert sorted(figures) == ["after-pooling", "pooling", "test-images", "turned"]
+    sizes = {image.shape for axes in figures["turned"].axes for image in shown_images(axes)}
+    assert sizes == {(10, 12), (3, 3)}

@@ -98,6 +98,12 @@ def saved_figure(tmp_path, monkeypatch, data, class_names, **options):
     return figures[0], [int(label) for label in drawn]
 
 
+def test_the_title_says_how_the_training_images_were_moved(tmp_path, monkeypatch):
+    data = LabelledImages(torch.rand(4, 1, 8, 8), torch.arange(4) % 2)
+    figure, _ = saved_figure(tmp_path, monkeypatch, data, ("a", "b"), trained_on="rotated")
+    assert "(trained on rotated images)" in figure.get_suptitle()
+
+
 def test_of_many_classes_the_most_frequent_are_drawn(tmp_path, monkeypatch):
     frequent = torch.arange(300, 300 + MAX_EXAMPLE_CLASSES)
     labels = torch.cat([torch.arange(600), frequent.flip(0)])
@@ -105,7 +111,7 @@ def test_of_many_classes_the_most_frequent_are_drawn(tmp_path, monkeypatch):
     figure, drawn = saved_figure(tmp_path, monkeypatch, data, [f"class {number}" for number in range(600)])
     assert drawn == frequent.tolist()
     assert f"{MAX_EXAMPLE_CLASSES} of 600 classes drawn" in figure.get_suptitle()
-    assert "rotated test images" in figure.get_suptitle()
+    assert "rotated test images (trained on upright images)" in figure.get_suptitle()
     assert max(figure.get_size_inches()) < 15
 
 

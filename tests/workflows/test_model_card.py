@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from tigranet import TIGraNet
+from tigranet.data import ROTATED
 from tigranet.training import Recipe
 from tigranet.workflows.measured_training import train_and_measure
 from tigranet.workflows.model_card import model_card
@@ -16,6 +17,19 @@ def test_a_card_has_every_accuracy_and_the_training(small):
     for movement, accuracy in result.robustness.moved.items():
         assert f"| {movement} | {accuracy} | {result.robustness.drop(movement):.2f} |" in text
     assert "`tigranet" not in model_card(result, 1500)
+
+
+def test_a_card_says_whether_training_images_were_rotated(small):
+    result = train_and_measure(TIGraNet("SC[2,2]-S[2]", 3), "SC[2,2]-S[2]", small, Recipe(epochs=1))
+    assert "upright images of small, never rotated." in model_card(result, 30)
+    text = model_card(result, 30, training_motion=ROTATED)
+    assert "rotated images of small." in text
+    assert f"| as they are | {result.test:.2f} |" in text
+    assert "never" not in text
+    assert "upright" not in text
+    untested = replace(result, test=None, moved=None, nearest=None, robustness=None)
+    assert "on\nupright images" in model_card(untested, 30)
+    assert "on\nrotated images" in model_card(untested, 30, training_motion=ROTATED)
 
 
 def test_a_card_without_test_images_says_so_and_names_the_accuracies_it_has(small):

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
+from tigranet.stop_request import request_stop, withdraw_stop
+
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl-C."""
 TERMINATED = 128 + signal.SIGTERM
@@ -21,7 +23,8 @@ def stop_on_signals() -> Iterator[None]:
     """Let SIGTERM stop the block as Ctrl-C does, so that temporary files are deleted and checkpoints can be resumed.
 
     Python prints exceptions inside ``__del__`` methods, and then ignores them. A signal that arrives inside such a
-    method therefore stops the block a moment later.
+    method therefore stops the block a moment later. Should other code swallow the exception, the block stops when it
+    completes a file, see :mod:`tigranet.stop_request`.
 
     Yields:
         Nothing.
@@ -34,6 +37,7 @@ def stop_on_signals() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal is_terminated
         is_terminated = is_terminated or number == signal.SIGTERM
+        request_stop()
         if _is_inside_del(frame):
             retry = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
             retry.daemon = True
@@ -42,6 +46,8 @@ def stop_on_signals() -> Iterator[None]:
             raise KeyboardInterrupt
 
     with ExitStack() as stack:
+        withdraw_stop()
+        stack.callback(withdraw_stop)
         try:
             if threading.current_thread() is threading.main_thread():
                 for number in (signal.SIGINT, signal.SIGTERM):

@@ -186,7 +186,7 @@ def _print(trained: "TrainedModel") -> None:
     if result.test is None:
         rows.append(["test images", "no test images", ""])
     else:
-        rows.append(["test images, upright", f"{result.test:.1f}", paper.test if paper else ""])
+        rows.append([f"test images, {trained.data.training_motion}", f"{result.test:.1f}", paper.test if paper else ""])
         if motion.rotated or motion.max_shift:
             rows.append([f"test images, {result.how}", str(result.moved), paper.moved if paper else ""])
         if motion.rotated:

@@ -10,6 +10,9 @@ from torch import Tensor
 from tigranet.data.augment.rigid import ROTATED, Isometry
 from tigranet.data.duplicates import DuplicateCounts
 
+UPRIGHT = Isometry()
+"""No movement."""
+
 
 class LabelledImages(NamedTuple):
     """Images with their labels."""
@@ -64,7 +67,7 @@ class LabelledImages(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Images for training, validation and testing, all upright."""
+    """Images for training, validation and testing: upright, unless ``training_motion`` says something else."""
 
     name: str
     """Name for reports and files."""
@@ -84,6 +87,9 @@ class DataSet:
     """Positions of the test images among all readable images of a user's folder or file, whatever their size."""
     duplicates: DuplicateCounts | None = None
     """Images that occur more than once; None if this was not examined, as for named data sets."""
+    training_motion: Isometry = UPRIGHT
+    """Random movement that all images have already, the training images included. The default is none: upright images.
+    """
 
     @property
     def untested_classes(self) -> tuple[str, ...]:

@@ -7,14 +7,21 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, MC, SC
+from tigranet.architecture import DP, SC
 from tigranet.data.augment.rigid import Isometry, rotate
 from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.evaluation.accuracy import predict
 from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import save_png_and_svg
 from tigranet.figures.filters import draw_filters, largest_eigenvalue
-from tigranet.figures.maps import draw_convolution_map, draw_image_row, draw_pooling, map_planes, pooled_maps
+from tigranet.figures.maps import (
+    convolutions,
+    draw_convolution_map,
+    draw_image_row,
+    draw_pooling,
+    map_planes,
+    pooled_maps,
+)
 from tigranet.figures.predictions import draw_predictions
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.layers.spectral_conv import SpectralConv
@@ -83,12 +90,12 @@ def draw_gallery(
 
 def _draw_filter_responses(net: TIGraNet, data: DataSet) -> Figure:
     """Draw the filters of each spectral convolution over the spectrum of the network's own grid."""
-    convolutions = [layer for layer in net.graph_layers if isinstance(layer, SpectralConv)]
+    spectral_layers = [layer for layer in net.graph_layers if isinstance(layer, SpectralConv)]
     height, width = data.test.images.shape[2:]
     end = largest_eigenvalue(GridLaplacian(height, width, net.neighbours, net.boundary, net.diagonal))
-    figure = Figure(figsize=(3.4 * len(convolutions), 2.6), layout="constrained")
-    for number, axes in enumerate(figure.subplots(1, len(convolutions), squeeze=False)[0]):
-        draw_filters(axes, convolutions[number], end)
+    figure = Figure(figsize=(3.4 * len(spectral_layers), 2.6), layout="constrained")
+    for number, axes in enumerate(figure.subplots(1, len(spectral_layers), squeeze=False)[0]):
+        draw_filters(axes, spectral_layers[number], end)
         axes.set_title(f"filters of convolution {number + 1}", fontsize=10)
     return figure
 
@@ -107,8 +114,8 @@ def _draw_rotated_image(net: TIGraNet, data: DataSet) -> Figure:
     image = data.test.images[index].expand(len(ROTATION_ANGLES), -1, -1, -1)
     images = rotate(image, torch.tensor(ROTATION_ANGLES), padding=data.test_motion.padding)
     predictions = predict(net, images)
-    convolutions = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
-    count = min(MAX_MAPS, convolutions[-1].maps)
+    layers = convolutions(net)
+    count = min(MAX_MAPS, layers[-1].maps)
     figure = Figure(figsize=(7, 0.95 * (1 + count)), layout="constrained")
     rows = figure.subplots(1 + count, 1)
     draw_image_row(
@@ -117,23 +124,22 @@ def _draw_rotated_image(net: TIGraNet, data: DataSet) -> Figure:
         misclassified=(predictions != data.test.labels[index]).tolist(),
         captions=[names_of_answers(data.class_names)[prediction] for prediction in predictions.tolist()],
     )
-    title = f"one image at {len(ROTATION_ANGLES)} angles with its predictions; maps of convolution {len(convolutions)}"
+    title = f"one image at {len(ROTATION_ANGLES)} angles with its predictions; maps of convolution {len(layers)}"
     rows[0].set_title(title, fontsize=9, loc="left")
     for number in range(count):
-        draw_convolution_map(rows[1 + number], net, images, len(convolutions) - 1, number)
+        draw_convolution_map(rows[1 + number], net, images, len(layers) - 1, number)
     return figure
 
 
 def _draw_pooled_maps(net: TIGraNet, data: DataSet) -> Figure:
     """Draw one image per class, one per row, with its first maps after each pooling layer."""
     images = data.test.images[_interleave_classes(data.test.labels)[:MAX_CLASSES]]
-    height, width = images.shape[2:]
     layers = pooled_maps(net, images)
     maps_per_layer = max(1, COLUMNS // len(layers))
     figure = Figure(figsize=(7, 0.82 * len(images) + 0.2), layout="constrained")
     rows = figure.subplots(len(images), 1, squeeze=False)[:, 0]
     for number, (row, image) in enumerate(zip(rows, images, strict=True)):
-        planes_and_masks = [map_planes(maps, number, maps_per_layer, height, width) for maps in layers]
+        planes_and_masks = [map_planes(maps, number, maps_per_layer) for maps in layers]
         planes = [image.mean(0).numpy(), *(plane for planes, _ in planes_and_masks for plane in planes)]
         draw_image_row(row, planes, [None, *(mask for _, masks in planes_and_masks for mask in masks)])
     counts = ", ".join(f"{min(maps_per_layer, maps.z.shape[1])} maps after {maps.layer}" for maps in layers)
@@ -155,10 +161,9 @@ def _draw_test_images(net: TIGraNet, data: DataSet, seed: int) -> Figure:
         indices = _interleave_classes(test.labels)[:COLUMNS]
     images, misclassified = test.images[indices], wrong[indices].tolist()
     captions = [names_of_answers(data.class_names)[prediction] for prediction in predictions[indices].tolist()]
-    convolutions = [layer for layer in net.architecture.layers if isinstance(layer, SC | MC)]
     layer_and_map = [
         (number, map_index)
-        for number, layer in enumerate(convolutions)
+        for number, layer in enumerate(convolutions(net))
         for map_index in range(min(MAX_MAPS_PER_LAYER, layer.maps))
     ]
     figure = Figure(figsize=(7, 0.9 * (1 + len(layer_and_map))), layout="constrained")

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from tigranet.architecture import DP, MC, SC
+from tigranet.architecture import DP, MC, MO, SC
 from tigranet.figures.names import shorten
+from tigranet.graphs.grid import GridLaplacian
 from tigranet.model import Maps, TIGraNet
 
 ERROR_COLOUR = "#e3001b"
@@ -19,6 +20,8 @@ INACTIVE_COLOUR = (0.86, 0.92, 0.97)
 """Pale blue, for the nodes that the pooling drops."""
 MAX_CAPTION_LENGTH = 12
 """Captions are shortened to this many characters, so that they do not cover the next image."""
+CONVOLUTIONS = (SC, MC, MO)
+"""Kinds of layer whose maps are drawn."""
 GAP_PIXELS = 2
 """Distance between two images of a row."""
 
@@ -41,30 +44,27 @@ def pooled_maps(net: TIGraNet, images: Float[Tensor, "count maps height width"])
     return after_pooling if isinstance(all_maps[-1].layer, DP) else [*after_pooling, all_maps[-1]]
 
 
-def map_planes(
-    maps: Maps, image: int, count: int, height: int, width: int
-) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
+def map_planes(maps: Maps, image: int, count: int) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
     """Return the first maps of one image as two-dimensional arrays.
 
     Args:
-        maps: Maps of a layer.
+        maps: Maps of a layer, on a pixel grid.
         image: Index of the image in the batch.
         count: Maximum number of maps.
-        height: Height of the images.
-        width: Width of the images.
 
     Returns:
         The maps, and for each of them the mask of its active nodes, or None if the layer is not a pooling layer.
     """
-    planes = [plane.reshape(height, width).numpy() for plane in maps.z[image, :count]]
+    size = _grid_size(maps)
+    planes = [plane.reshape(size).numpy() for plane in maps.z[image, :count]]
     if maps.active is None:
         return planes, [None] * len(planes)
-    return planes, [mask.reshape(height, width).numpy() for mask in maps.active[image, :count]]
+    return planes, [mask.reshape(size).numpy() for mask in maps.active[image, :count]]
 
 
 def draw_image_row(
     axes: Axes,
-    planes: Sequence[Float[np.ndarray, "height width"]],
+    planes: Sequence[Float[np.ndarray, "_ _"]],
     masks: Sequence[np.ndarray | None] | None = None,
     misclassified: Sequence[bool] | None = None,
     captions: Sequence[str] | None = None,
@@ -76,7 +76,7 @@ def draw_image_row(
 
     Args:
         axes: Axes to draw on.
-        planes: The images.
+        planes: The images. All are drawn in the size of the first.
         masks: For each image, the pixels to show, or None to show all. The other pixels are pale blue.
         misclassified: For each image, whether it has the frame of an error.
         captions: For each image, a text for its lower right corner.
@@ -117,14 +117,13 @@ def draw_pooling(
         image: The image.
         count: Maximum number of maps per layer.
     """
-    height, width = image.shape[1:]
     draw_image_row(axes[0], [image.mean(0).numpy()])
     axes[0].set_title("image", fontsize=9, loc="left")
     for row, maps in zip(axes[1:], pooled_maps(net, image[None]), strict=True):
-        planes, masks = map_planes(maps, 0, count, height, width)
+        planes, masks = map_planes(maps, 0, count)
         title = f"maps after {maps.layer}"
         if maps.omega is not None:
-            omega = maps.omega[0, 0].reshape(height, width).numpy()
+            omega = maps.omega[0, 0].reshape(_grid_size(maps)).numpy()
             planes, masks = [*planes, omega.astype(np.float32)], [*masks, omega]
             title += f"; right: nodes kept by at least one map ({omega.sum():,} of {omega.size:,})"
         draw_image_row(row, planes, masks)
@@ -139,21 +138,38 @@ def draw_convolution_map(
     map_index: int,
     misclassified: Sequence[bool] | None = None,
 ) -> None:
-    """Draw one map of a spectral convolution for each image.
+    """Draw one map of a convolution for each image.
 
     Args:
         axes: Axes to draw on.
         net: The network.
         images: The images.
-        layer: Index of the layer among the convolutions of the network, starting at 0.
+        layer: Index of the layer among :func:`convolutions` of the network, starting at 0.
         map_index: Index of the map, starting at 0.
         misclassified: For each image, whether its map has the frame of an error.
     """
     with torch.inference_mode():
-        convolutions = [maps for maps in net.maps(images) if isinstance(maps.layer, SC | MC)]
-    height, width = images.shape[2:]
-    planes = [plane.reshape(height, width).numpy() for plane in convolutions[layer].z[:, map_index]]
+        maps = [maps for maps in net.maps(images) if isinstance(maps.layer, CONVOLUTIONS)][layer]
+    planes = [plane.reshape(_grid_size(maps)).numpy() for plane in maps.z[:, map_index]]
     draw_image_row(axes, planes, misclassified=misclassified)
+
+
+def convolutions(net: TIGraNet) -> list[SC | MC | MO]:
+    """Return the layers of a network whose maps rotate with the image: convolutions, and maxima over orientations.
+
+    Args:
+        net: The network.
+
+    Returns:
+        The layers in the notation, from input to output.
+    """
+    return [layer for layer in net.architecture.layers if isinstance(layer, CONVOLUTIONS)]
+
+
+def _grid_size(maps: Maps) -> tuple[int, int]:
+    """Return the height and width of maps, which a coarsening halves."""
+    assert isinstance(maps.laplacian, GridLaplacian)
+    return maps.laplacian.height, maps.laplacian.width
 
 
 def _grey_levels(plane: Float[np.ndarray, "height width"]) -> Float[np.ndarray, "height width"]:

@@ -1,10 +1,15 @@
 """The normalized Laplacian, the only view of a graph that the layers use."""
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from tigranet.graphs.coarsening import Coarsening
+from tigranet.graphs.device_constant import DeviceConstant
+from tigranet.graphs.signal_check import check_signal
 
 
 class Laplacian(ABC):
@@ -14,7 +19,7 @@ class Laplacian(ABC):
 
     ``laplacian(y)`` computes :math:`L y` along the last axis of ``y``, on the device and in the dtype of ``y``. The
     matrix :math:`L` is symmetric and its spectrum lies in [0, 2]. To add a new kind of graph, write one subclass that
-    implements one method, :meth:`shifted`.
+    implements one method, :meth:`shifted`. If the graph can be coarsened, the subclass also implements ``_coarsen``.
 
     Args:
         num_nodes: Number of nodes of the graph.
@@ -24,10 +29,12 @@ class Laplacian(ABC):
         num_nodes: Number of nodes of the graph.
     """
 
+    _coarsening: Coarsening | None = None
+
     def __init__(self, num_nodes: int, constant: Tensor) -> None:
         self.num_nodes = num_nodes
         self._constant = constant
-        self._converted_constants: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self._converted_constant = DeviceConstant(constant)
 
     @abstractmethod
     def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
@@ -79,6 +86,21 @@ class Laplacian(ABC):
         border_term = fg * self(torch.ones(self.num_nodes, dtype=f.dtype, device=f.device))
         return (f * self(g) + g * self(f) - self(fg) - border_term) / 2
 
+    @property
+    def coarsening(self) -> Coarsening:
+        """The step to a coarser graph. It is computed at the first use and kept; copies and pickles do not contain it.
+
+        A graph that cannot be coarsened raises an error: TypeError if no graph of its class can be, ValueError if
+        this graph is too small.
+        """
+        coarsening = self._coarsening
+        if coarsening is None:
+            with torch.inference_mode(False):  # Later calls may record gradients, which inference tensors forbid.
+                coarsening = self._coarsen()
+            if not torch.compiler.is_compiling():
+                self._coarsening = coarsening
+        return coarsening
+
     def to_dense(self, dtype: torch.dtype = torch.float64) -> Float[Tensor, "nodes nodes"]:
         """Return :math:`L` as a dense matrix. It needs N x N numbers, so it is meant for small graphs and tests.
 
@@ -90,22 +112,20 @@ class Laplacian(ABC):
         """
         return self(torch.eye(self.num_nodes, dtype=dtype))
 
+    def _coarsen(self) -> Coarsening:
+        """Compute :attr:`coarsening`."""
+        raise TypeError(
+            f"{self!r} cannot be coarsened: expected a graph with a coarsening, such as GridLaplacian or "
+            f"SparseLaplacian, or a _coarsen method in {type(self).__name__}"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_coarsening"}
+
     def _check_signal(self, y: Tensor) -> None:
         """Raise an error if ``y`` is not a signal on this graph."""
-        if y.ndim == 0 or y.shape[-1] != self.num_nodes:
-            raise ValueError(f"{self!r} reads {self.num_nodes} values in the last axis, got shape {tuple(y.shape)}")
-        if y.dtype not in (torch.float32, torch.float64):
-            raise TypeError(
-                f"expected a signal in float32 or float64, got {y.dtype}: convert it with .float(), or use autocast"
-            )
+        check_signal(y, self.num_nodes, self)
 
     def _constant_like(self, y: Tensor) -> Tensor:
         """Return the constant in the dtype and on the device of ``y``. Each conversion is computed once."""
-        key = (y.dtype, y.device)
-        constant = self._converted_constants.get(key)
-        if constant is None:
-            with torch.inference_mode(False):  # Later calls may record gradients, which inference tensors forbid.
-                constant = self._constant.to(dtype=y.dtype, device=y.device, copy=True)
-            if not torch.compiler.is_compiling():
-                self._converted_constants[key] = constant
-        return constant
+        return self._converted_constant.like(y)

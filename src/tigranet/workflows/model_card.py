@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from tigranet.data.augment.rigid import Isometry
 from tigranet.data.class_names import list_names
+from tigranet.data.dataset import UPRIGHT
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.measured_training import TrainingResult
@@ -14,6 +16,7 @@ def model_card(
     command: str = "",
     untested_classes: Sequence[str] = (),
     duplicates: DuplicateCounts | None = None,
+    training_motion: Isometry = UPRIGHT,
 ) -> str:
     """Return the description of a trained network, in Markdown.
 
@@ -23,28 +26,32 @@ def model_card(
         command: The command that trained the network, if one did.
         untested_classes: Names of the classes without test images.
         duplicates: Images of the data that occur more than once, if this was examined.
+        training_motion: Movement that the training images have already.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
     """
+    never_rotated = "" if training_motion.rotated else ", never rotated"
+    data = escape_control_characters(result.data)
     origin = f" Trained by `{escape_control_characters(command)}`." if command else ""
     return f"""\
 ## What it is
 
 `{result.architecture}`, {result.parameters:,} parameters, boundary {result.boundary}, trained on {train_images:,}
-upright images of {escape_control_characters(result.data)}, never rotated. It reads images with values in [0, 1].
+{training_motion} images of {data}{never_rotated}. It reads images with values in [0, 1].
 
 Recipe: {result.recipe}.{origin}
 
 ## What it does
 
-{_accuracies(result, untested_classes)}{_copies(duplicates)}"""
+{_accuracies(result, untested_classes, training_motion)}{_copies(duplicates)}"""
 
 
-def _accuracies(result: TrainingResult, untested_classes: Sequence[str]) -> str:
+def _accuracies(result: TrainingResult, untested_classes: Sequence[str], training_motion: Isometry) -> str:
     if result.robustness is None:
-        return _without_test_images(result)
-    rows = [("upright", f"{result.robustness.upright:.2f}", "")]
+        return _without_test_images(result, training_motion)
+    unmoved = "upright" if training_motion == UPRIGHT else "as they are"
+    rows = [(unmoved, f"{result.robustness.upright:.2f}", "")]
     rows += [
         (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
         for movement, accuracy in result.robustness.moved.items()
@@ -71,14 +78,14 @@ def _copies(duplicates: DuplicateCounts | None) -> str:
     return f"\nImages that occur more than once:\n\n{notes}\n" if sentences else ""
 
 
-def _without_test_images(result: TrainingResult) -> str:
+def _without_test_images(result: TrainingResult, training_motion: Isometry) -> str:
     rows = [("training images", f"{result.train:.2f}")]
     if result.validation is not None:
         rows.append(("validation images", f"{result.validation:.2f}"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"""\
-There were no test images, so its accuracy on new images is not known. Accuracy in per cent on upright images that were
-used during the training:
+There were no test images, so its accuracy on new images is not known. Accuracy in per cent on
+{training_motion} images that were used during the training:
 
 | images | accuracy |
 | --- | --- |

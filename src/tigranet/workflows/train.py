@@ -118,12 +118,15 @@ def train(
     )
     data_set = loaded.data
     images = len(data_set.train.labels)
+    motion = data_set.training_motion
     if isinstance(architecture, str):
         architecture = Architecture.parse(architecture)
     layers = architecture or choose_architecture(images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
     if console:
-        console.print(f"{data_set.name}: {images} upright training images, never rotated")
+        console.print(
+            f"{data_set.name}: {images} {motion} training images{'' if motion.rotated else ', never rotated'}"
+        )
         console.print(f"recipe: {training_recipe}")
         for notice in data_notices(data_set):
             console.print(notice, markup=False, soft_wrap=True)
@@ -155,7 +158,7 @@ def train(
             record = result.to_json() | origin
             picture = None
             if folder is not None and saves:
-                about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates)
+                about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates, motion)
                 network.save_pretrained(folder, model_card_kwargs={"about": about})
                 write_training_file(folder, record | hashes)
                 picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)

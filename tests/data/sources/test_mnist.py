@@ -28,6 +28,7 @@ def test_idx_files_are_found_in_the_usual_places(
     for name, array in zip(IDX_NAMES, small_mnist, strict=True):
         write_idx(tmp_path / (folder + spelling.format(name.replace("-idx", separator))), array)
     assert_equal_arrays(load_mnist(tmp_path), small_mnist)
+    assert all(array.flags.writeable for array in load_mnist(tmp_path))  # PyTorch warns of others
 
 
 def test_an_npz_file_is_read(small_mnist, tmp_path, without_shape_checks):

