@@ -25,6 +25,8 @@ BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
 HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
 UNUSED_DROPOUT = re.compile(r"\n *\(dropout\): Dropout\(p=0(\.0)?, inplace=False\)")
 """The line of a dropout layer that does nothing in the description of a network. Older versions have no such layer."""
+ADDED_CONFIG = {"window": "none", "margin": 0}
+"""Values in the configuration of a network that change nothing. Older versions do not have them."""
 
 
 class Checkpoints(Checkpoint):
@@ -122,7 +124,12 @@ def training_fingerprint(
         for field in fields(recipe)
         if field.name not in ADDED_FIELDS or getattr(recipe, field.name) != field.default
     }
-    digest = hashlib.sha256(f"{layers} {getattr(module, 'config', {})} {settings}".encode())
+    config = {
+        name: value
+        for name, value in getattr(module, "config", {}).items()
+        if name not in ADDED_CONFIG or value != ADDED_CONFIG[name]
+    }
+    digest = hashlib.sha256(f"{layers} {config} {settings}".encode())
     for tensor in (*train, *(validation or ())):
         if tensor is not None:
             digest.update(tensor.contiguous().cpu().numpy())
