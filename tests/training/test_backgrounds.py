@@ -20,8 +20,8 @@ STEPS = {
     "oriented-large": 8,
     "pyramid-small": 40,
 }
-"""Number of steps in which each preset learns the shapes. The larger pyramids have the same layers as the small one, and
-would take too long."""
+"""Number of steps in which each preset learns the shapes. The larger pyramids have the same layers as the small one
+and would take too long."""
 
 
 def shapes(count, size=16):
