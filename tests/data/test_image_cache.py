@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from images import fill
-from tigranet.data import cache_locks, image_cache
-from tigranet.data import image_files
+from tigranet.data import cache_locks, image_cache, image_files
 from tigranet.data.image_cache import DecodeCacheWarning, decode_images
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 
