@@ -43,10 +43,8 @@ def main() -> None:
     parser.add_argument("--max-seconds", type=float, default=MAX_SECONDS, help="longest duration of one process")
     parser.add_argument("--output", type=Path, help="Markdown file to write")
     arguments = parser.parse_args()
-    for number in (
-        signal.SIGINT,
-        signal.SIGTERM,
-    ):  # a shell starts background jobs with SIGINT ignored, for children too
+    # A shell starts background jobs with SIGINT ignored, and their child processes inherit that.
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     start = perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="torture-"))

@@ -103,7 +103,8 @@ def _interrupt(
         process = workspace.start(command, folder, resume=bool(observations))
         process.wait_until_ready()
         moment.wait(process, folder)
-        outcome = process.finish(is_interrupted=process.send(number))
+        process.send(number)
+        outcome = process.finish()
         if outcome.code == 0:
             return None
         observation = Observation(command.name, number.name, [outcome], process_problems(outcome))

@@ -10,7 +10,7 @@ from torture.comparison import differences, fingerprints
 from torture.complete_files import incomplete_files, temporary_files
 from torture.process import Outcome, run
 from torture.results import Observation, failure_problems, process_problems
-from torture.workspace import Workspace
+from torture.workspace import STDOUT_FILE, Workspace
 
 GROUP = "two at once"
 """Name of these cases in the table."""
@@ -36,7 +36,7 @@ def _same_command(command: Command) -> Callable[[Workspace, Path], Observation]:
         if outputs := {outcome.stdout for outcome in outcomes if outcome.stdout.startswith("{")}:
             if len(outputs) > 1:
                 observation.problems.append("the two commands print different results")
-            (folder / "stdout.json").write_text(outputs.pop())
+            (folder / STDOUT_FILE).write_text(outputs.pop())
         different = differences(workspace.references[command.name], fingerprints(folder))
         observation.problems += [f"{name} differs" for name in different]
         return observation

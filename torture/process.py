@@ -37,8 +37,6 @@ class Outcome:
     """Duration."""
     peak_bytes: int
     """Largest resident memory."""
-    is_interrupted: bool = False
-    """Whether the signal was sent while the process ran."""
     has_orphans: bool = False
     """Whether other processes of its group were still running when it had ended."""
 
@@ -112,20 +110,17 @@ class Process:
         os.killpg(self.child.pid, number)
         return True
 
-    def finish(self, is_interrupted: bool = False) -> Outcome:
+    def finish(self) -> Outcome:
         """Wait for the end of the process.
-
-        Args:
-            is_interrupted: Whether a signal was sent.
 
         Returns:
             The exit code, the output, and the resources that were used.
         """
-        timer = _kill_later(self.child.pid)
+        cancel_kill = _kill_later(self.child.pid)
         try:
             _, status, usage = os.wait4(self.child.pid, 0)
         finally:
-            timer()
+            cancel_kill()
         seconds = perf_counter() - self.start
         self.child.returncode = os.waitstatus_to_exitcode(status)
         os.close(self.ready_end)
@@ -136,7 +131,6 @@ class Process:
             _read_and_close(self.errors),
             seconds,
             _peak_bytes(usage),
-            is_interrupted,
             _group_exists(self.child.pid),
         )
 
@@ -163,7 +157,7 @@ def run(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], 
 
 
 def _kill_later(pid: int) -> Callable[[], None]:
-    """Kill a process group that hangs; the returned function calls this off."""
+    """Kill a process group after ``SECONDS_BEFORE_GIVING_UP``; the returned function cancels this."""
     timer = threading.Timer(SECONDS_BEFORE_GIVING_UP, os.killpg, (pid, signal.SIGKILL))
     timer.daemon = True
     timer.start()

@@ -16,9 +16,8 @@ from torture.process import Outcome, Process
 
 STDOUT_FILE = "stdout.json"
 """File in a working folder with what the command printed, if it printed JSON."""
-
-
 NO_VARIABLES: Mapping[str, str] = {}
+"""No environment variables besides those of the workspace."""
 
 
 @dataclass
@@ -154,28 +153,18 @@ class Workspace:
         arguments = self.arguments(command) + (command.resume if resume else ())
         return Process(arguments, folder, {**self.environment(folder), **environment}, limits)
 
-    def run(
-        self,
-        command: Command,
-        folder: Path,
-        *,
-        resume: bool = False,
-        limits: str = "",
-        environment: Mapping[str, str] = NO_VARIABLES,
-    ) -> Outcome:
-        """Run a command to its end; the JSON that it prints is kept in the working folder.
+    def run(self, command: Command, folder: Path, resume: bool = False) -> Outcome:
+        """Run a command to its end without limits, and keep the JSON that it prints in the working folder.
 
         Args:
             command: The command.
             folder: The working folder.
             resume: Whether to continue an interrupted run.
-            limits: Options of ``ulimit``.
-            environment: Further environment variables.
 
         Returns:
             The outcome.
         """
-        outcome = self.start(command, folder, resume=resume, limits=limits, environment=environment).finish()
+        outcome = self.start(command, folder, resume=resume).finish()
         if outcome.stdout.startswith("{"):
             (folder / STDOUT_FILE).write_text(outcome.stdout)
         return outcome

@@ -149,11 +149,15 @@ def assert_disjoint(data):
     assert len(set.union(*parts)) == sum(map(len, parts))
 
 
+def assert_same_images(data, other):
+    for part in ("train", "validation", "test"):
+        assert torch.equal(getattr(data, part).images, getattr(other, part).images)
+
+
 def test_one_picture_in_two_parts_of_a_folder_is_found_under_any_name_and_format(tmp_path):
     for seed, part in enumerate(("train", "val", "test")):
         fill(tmp_path / part, {"a": 5, "b": 5}, seed=seed)
     original, _ = load_user_data(tmp_path)
-    assert original.duplicates == DuplicateCounts()
     shutil.copy(tmp_path / "train" / "a" / "001.png", tmp_path / "test" / "a" / "copy.png")
     shutil.copy(tmp_path / "train" / "b" / "001.png", tmp_path / "val" / "b" / "copy.png")
     shutil.copy(tmp_path / "val" / "b" / "002.png", tmp_path / "test" / "b" / "another.png")
@@ -161,11 +165,11 @@ def test_one_picture_in_two_parts_of_a_folder_is_found_under_any_name_and_format
         image.save(tmp_path / "test" / "a" / "format.tif")
         image.convert("RGB").save(tmp_path / "test" / "a" / "format.bmp")
     data, _ = load_user_data(tmp_path)
-    assert data.duplicates == DuplicateCounts(duplicate_images=5, excluded_validation=1, excluded_test=4)
-    for part in ("train", "validation", "test"):
-        assert torch.equal(getattr(data, part).images, getattr(original, part).images)
+    assert_same_images(data, original)
     assert data.test_files == original.test_files
     assert len(data.test_positions) == len(data.test.labels)
+    assert original.duplicates == DuplicateCounts()
+    assert data.duplicates == DuplicateCounts(duplicate_images=5, excluded_validation=1, excluded_test=4)
 
 
 def test_a_random_split_never_separates_copies(tmp_path):
@@ -195,25 +199,31 @@ def test_copies_in_different_groups_leave_the_test(tmp_path):
     assert data.duplicates.duplicate_images == 6
 
 
-def test_a_table_with_repeated_rows_and_two_labels(tmp_path):
-    fill(tmp_path, {"a": 10, "b": 10})
+def write_table(folder, *further_rows):
+    """Write a table of 10 images of each of two classes, and of further rows."""
     rows = [f"{name}/{number:03d}.png,{name}" for name in "ab" for number in range(10)]
-    table = tmp_path / "table.csv"
-    table.write_text("\n".join(["path,label", *rows]))
-    expected, _ = load_user_data(table)
-    table.write_text("\n".join(["path,label", *rows, *rows[:7]]))
+    (folder / "table.csv").write_text("\n".join(["path,label", *rows, *further_rows]))
+    return folder / "table.csv"
+
+
+def test_a_table_with_repeated_rows(tmp_path):
+    fill(tmp_path, {"a": 10, "b": 10})
+    expected, _ = load_user_data(write_table(tmp_path))
+    table = write_table(tmp_path, *(f"a/{number:03d}.png,a" for number in range(7)))
     repeated, _ = load_user_data(table)
+    assert_same_images(repeated, expected)
     assert repeated.duplicates == DuplicateCounts(repeated_rows=7)
-    for part in ("train", "validation", "test"):
-        assert torch.equal(getattr(repeated, part).images, getattr(expected, part).images)
-    table.write_text("\n".join(["path,label", *rows, "a/003.png,b"]))
-    conflicting, _ = load_user_data(table)
-    assert conflicting.duplicates.conflicting_images == 2
-    assert conflicting.duplicates.conflicting_examples == ("a/003.png", "a/003.png")
+
+
+def test_a_table_with_two_labels_of_one_image(tmp_path):
+    fill(tmp_path, {"a": 10, "b": 10})
+    conflicting, _ = load_user_data(write_table(tmp_path, "a/003.png,b"))
     with Image.open(tmp_path / "a" / "003.png") as image:
         pixels = (np.asarray(image, dtype=np.float32) / np.float32(255)).tobytes()
     for part in (conflicting.train, conflicting.validation, conflicting.test):
         assert pixels not in pixels_of(part)
+    assert conflicting.duplicates.conflicting_images == 2
+    assert conflicting.duplicates.conflicting_examples == ("a/003.png", "a/003.png")
 
 
 def test_arrays_are_examined_too(tmp_path):
@@ -225,9 +235,9 @@ def test_arrays_are_examined_too(tmp_path):
         x_test=images[[0, 3, 10, 11]], y_test=[0, 0, 0, 1],
     )  # fmt: skip
     data, _ = load_user_data(tmp_path / "arrays.npz")
+    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [7, 2, 2]
     assert (data.duplicates.duplicate_images, data.duplicates.conflicting_images) == (2, 2)
     assert data.duplicates.conflicting_examples == ("image 3", "image 11")
-    assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [7, 2, 2]
 
 
 def test_the_error_of_a_folder_whose_test_is_its_training_part_names_it(tmp_path):

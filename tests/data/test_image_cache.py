@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from images import fill
-from tigranet.data import cache_locks, image_cache
-from tigranet.data.find_images import image_files
+from tigranet.data import cache_locks, image_cache, image_files
 from tigranet.data.image_cache import DecodeCacheWarning, decode_images
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 
@@ -299,7 +298,7 @@ import hashlib, json, os, signal, sys, time
 from pathlib import Path
 
 from tigranet.data import image_cache
-from tigranet.data.find_images import image_files
+from tigranet.data import image_files
 
 files = list(image_files(Path(sys.argv[1])))
 cache = Path(os.environ["TIGRANET_CACHE"], "decoded")

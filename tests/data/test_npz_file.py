@@ -60,7 +60,7 @@ def test_a_missing_file_is_not_called_damaged(tmp_path):
 @pytest.mark.parametrize("text", ["path,label", "PK nothing"])
 def test_a_text_file_is_refused_without_advice_about_pickles(tmp_path, text):
     (tmp_path / "text.npz").write_text(text)
-    with pytest.raises(ValueError, match=r"text\.npz.*no \.npz file") as error:
+    with pytest.raises(ValueError, match=r"text\.npz.*not that of an \.npz file") as error:
         read_npz(tmp_path / "text.npz")
     assert "pickle" not in str(error.value)
 

@@ -35,7 +35,7 @@ def test_special_files_are_refused_without_opening_them(tmp_path):
             ("loop", "Too many levels"),
             ("empty", "empty"),
             ("missing", "No such file"),
-            ("/dev/zero", "a device"),
+            ("/dev/zero", "a character device"),
             ("a\0b", "file name"),
         ):
             with pytest.raises(UnreadableImageError, match=reason):

@@ -37,8 +37,6 @@ class Case:
     """Limit of the memory beyond what the imported packages take."""
     unprivileged: bool = False
     """Whether to give up the rights of an administrator, for whom no file is unreadable."""
-    known_fault: str = ""
-    """Why the case fails today. It must fail then, so that the mark is removed with the fault."""
 
     @property
     def title(self) -> str:

@@ -1,7 +1,6 @@
 """Model folders, checkpoints and records of trainings that are damaged, hostile or wrong."""
 
 import json
-import os
 import pickle
 import shutil
 import struct
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hostile.npz_files import Attack
-from hostile.special_files import make_zero_device
+from hostile.special_files import make_special
 from tigranet import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, CONFIG, LAST_CHECKPOINT, WEIGHTS
 
@@ -66,10 +65,10 @@ def hostile_checkpoints(folder: Path, marker: Path) -> Iterator[Path]:
         (folder / name / CHECKPOINTS).mkdir(parents=True)
         (folder / name / CHECKPOINTS / LAST_CHECKPOINT).write_bytes(content)
         yield folder / name
-    for name in ("pipe", "device", "directory", "hole"):
-        (folder / name / CHECKPOINTS).mkdir(parents=True)
-        _make_special(folder / name / CHECKPOINTS / LAST_CHECKPOINT, name)
-        yield folder / name
+    for kind in ("pipe", "device", "directory", "hole"):
+        (folder / kind / CHECKPOINTS).mkdir(parents=True)
+        make_special(folder / kind / CHECKPOINTS / LAST_CHECKPOINT, kind)
+        yield folder / kind
 
 
 def _copy(good: Path, folder: Path, file: str, content: str | bytes) -> Path:
@@ -83,22 +82,8 @@ def _not_regular(good: Path, folder: Path, file: str) -> Iterator[Path]:
         target = folder / f"{Path(file).stem}-is-{name}"
         shutil.copytree(good, target)
         (target / file).unlink(missing_ok=True)
-        _make_special(target / file, name)
+        make_special(target / file, name)
         yield target
-
-
-def _make_special(path: Path, kind: str) -> None:
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        make_zero_device(path)
-    elif kind == "directory":
-        path.mkdir()
-    elif kind == "itself":
-        path.symlink_to(path.name)
-    else:
-        with path.open("wb") as file:
-            file.truncate(10**12)
 
 
 def _configs(config: dict[str, Any]) -> dict[str, str | bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hostile.binary_formats import npy, zip_bomb
-from hostile.special_files import make_zero_device
+from hostile.special_files import make_all_special
 
 NUM_IMAGES = 18
 LABELS = np.arange(NUM_IMAGES) % 3
@@ -157,10 +157,4 @@ def write_unused_bomb(folder: Path) -> Path:
 
 def write_special_arrays(folder: Path) -> list[Path]:
     """Write .npz files that are not regular files, or have holes."""
-    os.mkfifo(folder / "pipe.npz")
-    make_zero_device(folder / "device.npz")
-    (folder / "itself.npz").symlink_to("itself.npz")
-    (folder / "folder.npz").mkdir()
-    with (folder / "a-terabyte-of-zeros.npz").open("wb") as file:
-        file.truncate(10**12)
-    return [folder / f"{name}.npz" for name in ("pipe", "device", "itself", "folder", "a-terabyte-of-zeros")]
+    return make_all_special(folder, ".npz", ("pipe", "device", "itself", "directory", "hole"))

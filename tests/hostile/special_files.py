@@ -19,6 +19,34 @@ def make_zero_device(path: Path) -> None:
         path.symlink_to("/dev/zero")
 
 
+def make_special(path: Path, kind: str) -> None:
+    """Make what is not an ordinary file: a pipe, a device, a directory, a link to itself or to nothing, or a hole.
+
+    A hole is a file of a terabyte of zeros that takes no space.
+    """
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        make_zero_device(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "itself":
+        path.symlink_to(path.name)
+    elif kind == "to-nothing":
+        path.symlink_to("nothing")
+    else:
+        with path.open("wb") as file:
+            file.truncate(10**12)
+
+
+def make_all_special(folder: Path, suffix: str, kinds: tuple[str, ...]) -> list[Path]:
+    """Make one special file of each kind, with its kind as its name, and return the paths."""
+    paths = [folder / f"{kind}{suffix}" for kind in kinds]
+    for path, kind in zip(paths, kinds, strict=True):
+        make_special(path, kind)
+    return paths
+
+
 def make_socket(path: Path) -> None:
     """Make a socket. The path of a socket must be short, so it is given relative to its folder."""
     here = Path.cwd()

@@ -1,9 +1,8 @@
 """CSV tables that are damaged, hostile or wrong. The image files that they name exist, in the folder ``images``."""
 
-import os
 from pathlib import Path
 
-from hostile.special_files import make_zero_device
+from hostile.special_files import make_all_special
 
 ROWS = "".join(f"images/{name}/{number:03d}.png,{name}\n" for name in "abc" for number in range(6))
 """Rows of a good table."""
@@ -78,12 +77,5 @@ def any_tables() -> dict[str, bytes]:
 
 def write_special_tables(folder: Path) -> list[Path]:
     """Write tables that are not regular files, and the files that the tables name."""
-    os.mkfifo(folder / "pipe.csv")
-    make_zero_device(folder / "device.csv")
-    (folder / "itself.csv").symlink_to("itself.csv")
-    (folder / "to-nothing.csv").symlink_to("nothing")
-    os.mkfifo(folder / "pipe.png")
-    make_zero_device(folder / "device.png")
-    with (folder / "a-terabyte-of-zeros.csv").open("wb") as file:
-        file.truncate(10**12)
-    return [folder / f"{name}.csv" for name in ("pipe", "device", "itself", "to-nothing", "a-terabyte-of-zeros")]
+    make_all_special(folder, ".png", ("pipe", "device"))
+    return make_all_special(folder, ".csv", ("pipe", "device", "itself", "to-nothing", "hole"))

@@ -46,7 +46,7 @@ def test_a_signal_comes_at_its_moment(tmp_path):
     process.wait_until_ready()
     AfterSeconds(0.01).wait(process, tmp_path)
     assert process.send(signal.SIGKILL)
-    assert process.finish(is_interrupted=True).code == -signal.SIGKILL
+    assert process.finish().code == -signal.SIGKILL
 
 
 def test_waiting_ends_with_the_process_and_then_no_signal_is_sent(tmp_path):

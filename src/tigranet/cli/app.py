@@ -2,7 +2,6 @@
 
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -134,8 +133,6 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run the command. An error is shown in one line, or with its traceback if ``--debug`` was given."""
-    if not sys.warnoptions:
-        warnings.filterwarnings("ignore", module="PIL")  # what cannot be read is listed with the reason
     arguments = global_options_first(sys.argv[1:])
     with prepared_streams():
         try:
@@ -143,9 +140,6 @@ def main() -> None:
                 app(arguments, prog_name="tigranet")
             finally:
                 flush_results()  # an error that appears only now is an error of the command
-        except KeyboardInterrupt:
-            print("tigranet: stopped", file=sys.stderr)
-            sys.exit(130)
         except BrokenPipeError:
             sys.exit(1)  # nobody reads the results any more, so nobody has to be told
         except Exception as error:

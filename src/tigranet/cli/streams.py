@@ -1,7 +1,7 @@
-"""Standard output and standard error: any text can be printed, and a lost terminal does not end the work.
+"""Standard output and standard error: any text can be printed, and a closed terminal does not stop the command.
 
-Standard error shows progress and notices only, so an error of its own is ignored. An error of standard output is
-reported, because results would be missing.
+Standard error shows only progress and notices, so errors in writing to it are ignored. Errors in writing to standard
+output are reported, because results would be missing.
 """
 
 import codecs
@@ -23,10 +23,7 @@ PRINTABLE = "tigranet-printable"
 def _encode_printable(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    characters = error.object[error.start : error.end]
-    with contextlib.suppress(UnicodeEncodeError):
-        return characters.encode("ascii", "surrogateescape"), error.end
-    replaced = (_encode_character(character, error.encoding) for character in characters)
+    replaced = (_encode_character(character, error.encoding) for character in error.object[error.start : error.end])
     return b"".join(replaced), error.end
 
 

@@ -5,7 +5,6 @@ import math
 import os
 import secrets
 import shutil
-import stat
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.cache_locks import mark_as_used
+from tigranet.data.regular_file import open_regular_file
 
 CHUNK_BYTES = 2**22
 """How much of a file is in memory while its checksum is computed."""
@@ -125,9 +125,9 @@ class CacheEntry:
             The pixels, mapped into memory, and the description; None if a file is missing, damaged or cannot be read.
         """
         try:
-            with _open_regular(self.description_file) as file:
+            with open_regular_file(self.description_file) as file:
                 description = EntryDescription.from_json(file.read(), num_files, size)
-            with _open_regular(self.pixel_file) as file:
+            with open_regular_file(self.pixel_file) as file:
                 mark_as_used(file)
                 is_intact = os.fstat(file.fileno()).st_size == description.num_bytes
                 if not is_intact or _checksum(file) != description.checksum:
@@ -140,9 +140,10 @@ class CacheEntry:
         return pixels, description
 
     def publish(self, staged: Path, description: EntryDescription) -> None:
-        """Give complete pixels their final name. Readers see the old entry or the new one, never a mixture.
+        """Give complete pixels and their description their final names.
 
-        The checksum in the description tells a reader if it has the description of other pixels.
+        A reader that opens the files meanwhile may have the new description and the old pixels. Their checksum then
+        differs from that in the description, and :meth:`load` returns None rather than a mixture.
 
         Args:
             staged: The complete pixels, in the same folder.
@@ -174,15 +175,6 @@ def map_pixels(file: IO[bytes], description: EntryDescription) -> Float[Tensor, 
         The images. Writing to them does not change the file.
     """
     return torch.from_numpy(np.memmap(file, np.float32, mode="c", shape=description.shape))  # "c": copy on write
-
-
-def _open_regular(path: Path) -> IO[bytes]:
-    """Open a file to read bytes. Raise an error for a folder, and for a named pipe instead of waiting for a writer."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(f"'{path}' is not a regular file")
-    return file
 
 
 def _checksum(file: IO[bytes]) -> int:

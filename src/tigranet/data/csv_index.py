@@ -61,7 +61,9 @@ def index_csv(table: Path, group: str | None = None) -> ImageIndex:
         entries[table.parent / values[0], values[1], PART_NAMES.get(values[2].lower(), ""), values[3]] = None
     names = sorted({name for _, name, _, _ in entries})
     if len(names) < 2:
-        raise ValueError(f"expected at least 2 classes in '{table}', got only '{shorten(names[0])}'")
+        raise ValueError(
+            f"expected at least 2 classes in '{table}', got only '{shorten(names[0])}': add images of another class"
+        )
     labels = {name: position for position, name in enumerate(names)}
     return ImageIndex(
         tuple(names),
@@ -129,7 +131,10 @@ def _value(table: Path, line: int, header: list[str], row: list[str], column: in
     """Return the value of a row in a column, without spaces around it and as it was before it was quoted for CSV."""
     value = row[column].strip() if column < len(row) else ""
     if not value:
-        raise ValueError(f"line {line} of '{table}' has no value in the column '{shorten(header[column])}'")
+        raise ValueError(
+            f"line {line} of '{table}' has no value in the column '{shorten(header[column])}': "
+            "add it, or remove the line"
+        )
     if "\0" in value:
         raise ValueError(
             f"line {line} of '{table}' has a NUL character in the column '{shorten(header[column])}': remove it"
@@ -144,4 +149,6 @@ def _find_column(table: Path, columns: list[str], names: tuple[str, ...]) -> int
             raise ValueError(f"'{table}' has {columns.count(name)} columns '{name}': rename or remove one of them")
         if name in columns:
             return columns.index(name)
-    raise ValueError(f"'{table}' has no column '{names[0]}', it has: {shorten(', '.join(columns))}")
+    raise ValueError(
+        f"'{table}' has no column '{names[0]}', only {shorten(', '.join(columns))}: rename a column, or add one"
+    )

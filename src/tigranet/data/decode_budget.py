@@ -13,8 +13,8 @@ class ByteBudget:
     """A number of bytes that threads share. Requests are served in the order in which they arrive.
 
     A thread may hold only one reservation at a time. As no reservation exceeds the limit, each request is granted as
-    soon as the earlier ones are released, so threads cannot block each other for ever, and large requests do not wait
-    behind an endless row of small ones.
+    soon as the earlier ones are released, so threads cannot block each other for ever, and small requests do not
+    overtake large ones.
 
     Args:
         limit: Number of bytes.

@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tigranet.quoted_text import shorten
+
 MAX_EXAMPLES = 4
 """Number of conflicting images that are named."""
 
@@ -139,13 +141,10 @@ def exclude_duplicates(
 
 
 def _printable_name(source: Path, path: Path) -> str:
-    """Return a path relative to the folder of the images, with control characters escaped.
+    """Return a path relative to the folder of the images, in one printable line.
 
     >>> _printable_name(Path("photos/table.csv"), Path("photos/nut/1.png"))
     'nut/1.png'
     """
     folder = source if source.is_dir() else source.parent
-    name = str(path.relative_to(folder) if path.is_relative_to(folder) else path)
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in name
-    )
+    return shorten(str(path.relative_to(folder) if path.is_relative_to(folder) else path))

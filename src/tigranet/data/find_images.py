@@ -7,24 +7,17 @@ from pathlib import Path
 
 from tigranet.data.image_io import SUFFIXES
 from tigranet.data.letterbox import UnreadableFile
+from tigranet.data.regular_file import kind_of_file
 from tigranet.model_folder import is_begun_training, is_model_folder
-
-SPECIAL_FILES = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFBLK: "a block device",
-    stat.S_IFCHR: "a character device",
-}
-"""Names of what a path can be besides a regular file or a folder, by file type."""
 
 
 def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
     """Find the image files in a folder and its sub-folders, and report what cannot be used there.
 
-    Hidden files and the images inside folders of saved models are skipped. Links are followed. A folder that is reached
-    twice counts once, where it is reached first, so that loops of links end; a link to a folder that contains
-    ``folder`` is not followed. Folders that cannot be listed, broken links, folders that were already searched, named
-    pipes, sockets and devices are reported. No file is opened.
+    Hidden files are skipped, and so are folders of saved models and of unfinished trainings. Links are followed. A
+    folder that is reached twice counts once, where it is reached first, so that loops of links end; a link to a folder
+    that contains ``folder`` is not followed. Folders that cannot be listed, broken links, folders that were already
+    searched, named pipes, sockets and devices are reported. No file is opened.
 
     Args:
         folder: Folder to search.
@@ -53,7 +46,7 @@ def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
         if (reason := _unusable_entry_reason(entry)) is not None:
             yield UnreadableFile(path, reason)
         elif entry.is_dir():
-            if not _is_of_a_model(path):
+            if not _belongs_to_a_model(path):
                 yield from search(path)
         elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
             yield path
@@ -98,7 +91,7 @@ def find_folders(folder: Path, report: Callable[[UnreadableFile], None] = lambda
     for entry in entries:
         path = Path(entry.path)
         reason = _unusable_entry_reason(entry)
-        if reason is None and entry.is_dir() and not _is_of_a_model(path):
+        if reason is None and entry.is_dir() and not _belongs_to_a_model(path):
             parent = enclosing.get(_identity(path))
             reason = f"is a link to '{parent}', which contains it" if parent else _visible_entries(path)[1]
             if reason is None:
@@ -125,11 +118,11 @@ def unusable_reason(path: Path) -> str | None:
         return _reason(error)
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return None
-    return f"is {SPECIAL_FILES.get(stat.S_IFMT(mode), 'a special file')}, not an image file"
+    return f"is {kind_of_file(mode)}, not an image file"
 
 
 def _unusable_entry_reason(entry: os.DirEntry[str]) -> str | None:
-    """Do the same as ``unusable_reason``, without asking the system again for what the folder's list says."""
+    """Do the same as :func:`unusable_reason`, with the file type that the listing of the folder already gives."""
     try:
         if entry.is_dir() or entry.is_file():
             return None
@@ -168,5 +161,6 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _is_of_a_model(folder: Path) -> bool:
+def _belongs_to_a_model(folder: Path) -> bool:
+    """Whether a folder holds a saved model, or what an unfinished training has left."""
     return is_model_folder(folder) or is_begun_training(folder)

@@ -39,7 +39,8 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder '{folder}'")
     class_folders = {
-        part: {path.name: path for path in _folders(part_folder)} for part, part_folder in _part_folders(folder).items()
+        part: {path.name: path for path in find_folders(part_folder)}
+        for part, part_folder in _part_folders(folder).items()
     }
     names = sorted({name for folders in class_folders.values() for name in folders}, key=decode_folder_name)
     if len(names) < 2:
@@ -50,7 +51,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     class_names = decode_class_folders(folder, names)
     check_class_names(class_names, folder)
     skipped: list[UnreadableFile] = []
-    for parent in (folder, *_folders(folder)):  # the sub-folders may be parts
+    for parent in (folder, *find_folders(folder)):  # the sub-folders may be parts
         find_folders(parent, skipped.append)
     entries = [
         (path, label, part)
@@ -63,8 +64,14 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
     for label, name in enumerate(names):
         if label not in training_labels:
             spellings = [other for alike in names_that_differ_by_case(names) if name in alike for other in alike]
-            hint = f": give the folders {' and '.join(map(repr, spellings))} one name" if spellings else ""
-            raise ValueError(f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)}){hint}")
+            remedy = (
+                f"give the folders {' and '.join(map(repr, spellings))} one name"
+                if spellings
+                else "add images, or remove the folder"
+            )
+            raise ValueError(
+                f"the class '{name}' of '{folder}' has no training images ({', '.join(SUFFIXES)}): {remedy}"
+            )
     paths, labels, parts = zip(*entries, strict=True)
     groups = None if group is None else _match_groups(paths, folder, group)
     return ImageIndex(class_names, paths, labels, parts, groups, tuple({file.path: file for file in skipped}.values()))
@@ -73,7 +80,7 @@ def index_folder(folder: Path, group: str | None = None) -> ImageIndex:
 def _part_folders(folder: Path) -> dict[str, Path]:
     """Return the sub-folder of each part; the folder itself as the part '' if its sub-folders are the classes."""
     part_folders: dict[str, Path] = {}
-    for path in sorted(_folders(folder)):
+    for path in sorted(find_folders(folder)):
         part = PART_NAMES.get(path.name.strip().lower())
         if part is not None and part in part_folders:
             raise ValueError(
@@ -84,18 +91,13 @@ def _part_folders(folder: Path) -> dict[str, Path]:
             part_folders[part] = path
     if "train" in part_folders:
         return part_folders
-    if len(part_folders) > 1 or any(_folders(path) for path in part_folders.values()):
+    if len(part_folders) > 1 or any(find_folders(path) for path in part_folders.values()):
         names = " and ".join(f"'{path.name}'" for path in part_folders.values())
         raise ValueError(
             f"'{folder}' has {names} but no folder 'train': add the training images as 'train', or, if {names} "
             f"should be {'classes' if len(part_folders) > 1 else 'a class'}, use other names"
         )
     return {"": folder}
-
-
-def _folders(folder: Path) -> list[Path]:
-    """Return the sub-folders that can be listed and are neither hidden nor saved models."""
-    return find_folders(folder)
 
 
 def _match_groups(paths: tuple[Path, ...], folder: Path, pattern: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Why a file cannot be read as an image, as one line of text."""
 
-MAX_REASON_CHARACTERS = 200
-"""Longer reasons are cut. Decoders sometimes put parts of the file into their messages."""
+from tigranet.quoted_text import shorten
 
 
 class UnreadableImageError(ValueError):
@@ -9,22 +8,18 @@ class UnreadableImageError(ValueError):
 
 
 def one_line(text: str) -> str:
-    r"""Return a text as one printable line.
+    r"""Return the first line of a message that is not empty, shortened and with its control characters escaped.
 
-    Control characters, line breaks and the undecodable bytes of file names are written as escapes.
+    Decoders sometimes put parts of the file into their messages.
 
     Args:
         text: Any text, such as the message of a decoder.
 
     Returns:
-        The first line that is not empty, at most ``MAX_REASON_CHARACTERS`` long.
+        One printable line (see :func:`~tigranet.quoted_text.shorten`).
 
     Example:
         >>> one_line("bad \x1b tag\nmore")
         'bad \\x1b tag'
     """
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    escaped = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in line
-    )
-    return escaped if len(escaped) <= MAX_REASON_CHARACTERS else escaped[: MAX_REASON_CHARACTERS - 3] + "..."
+    return shorten(next((line.strip() for line in text.splitlines() if line.strip()), ""))

@@ -1,6 +1,6 @@
 """A list of image files with their labels: the common result of indexing a folder or a table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from tigranet.data.letterbox import UnreadableFile
@@ -24,9 +24,9 @@ class ImageIndex:
     """Positions in ``class_names``."""
     parts: tuple[str, ...]
     """'train', 'validation' or 'test'; '' if the data do not assign a part, so that it is drawn at random."""
-    repeated_rows: int = field(default=0, kw_only=True)
-    """Number of rows of a table that repeat an earlier row, and are not among the images."""
     groups: tuple[str, ...] | None = None
     """Names of groups, such as the object in the image. Images of one group never go to different parts."""
     skipped: tuple[UnreadableFile, ...] = ()
     """What is not an image file or a folder that can be searched, with the reasons."""
+    repeated_rows: int = 0
+    """Number of rows of a table that repeat an earlier row, and are not among the images."""

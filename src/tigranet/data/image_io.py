@@ -193,7 +193,7 @@ def _one_line_reasons() -> Iterator[None]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise UnreadableImageError(f"has more than {pillow_pixels.MAX_PIXELS:,} pixels") from None
     except UnidentifiedImageError:
-        raise UnreadableImageError("not an image of a kind that is read here") from None
+        raise UnreadableImageError(f"not an image of a supported format ({', '.join(pillow_pixels.FORMATS)})") from None
     except MemoryError:
         raise UnreadableImageError("takes more memory to decode than there is") from None
     except Exception as error:  # every decoder has exceptions of its own

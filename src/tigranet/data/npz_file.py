@@ -165,7 +165,7 @@ def open_npz(path: Path) -> Iterator[NpzArrays]:
             signature = file.read(6)
             file.seek(0)
             if not signature.startswith(SIGNATURES):
-                raise ValueError("it is no .npz file, despite its name")
+                raise ValueError("its content is not that of an .npz file: save it with numpy.savez")
             if signature.startswith(np.lib.format.MAGIC_PREFIX):
                 raise ValueError("it is a single array, expected an archive of arrays (numpy.savez)")
             arrays = NpzArrays(path, stack.enter_context(zipfile.ZipFile(file)))

@@ -1,4 +1,4 @@
-"""Labels, groups and class names of arrays: text or numbers, and nothing that cannot be told apart."""
+"""Labels, groups and class names from the arrays of an .npz file: text or finite numbers, and distinct names."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -32,7 +32,7 @@ ROTATIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""How to turn an image upright, by its EXIF orientation."""
+"""Operation that turns an image upright, by its EXIF orientation."""
 
 
 def header_bytes(file: BinaryFile) -> int:
@@ -85,7 +85,7 @@ def open_with_pillow(file: BinaryFile) -> Image.Image:
 
 
 def check_size(image: Image.Image, num_pages: int = 1) -> None:
-    """Refuse images that are too large, and such as take too long to decode.
+    """Refuse images that are too large or take too long to decode.
 
     Args:
         image: An image that is open but not decoded.

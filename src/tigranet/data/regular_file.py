@@ -1,4 +1,4 @@
-"""Open files that are really files: opening a pipe or a device may block for ever or change its state."""
+"""Open regular files only: opening a named pipe or a device may block for ever or change its state."""
 
 import io
 import os
@@ -9,20 +9,20 @@ from tigranet.data.image_errors import UnreadableImageError
 
 BinaryFile = io.BufferedReader | io.BytesIO
 """An open file, on disk or in memory."""
-KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-"""Tests of a file mode, and the name of the kind that they recognise."""
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+}
+"""Names of what a path can be besides a regular file, by file type."""
 
 
 def open_regular_file(path: Path) -> io.BufferedReader:
     """Open a regular file to read bytes. Links are followed.
 
-    The kind is checked before the file is opened, and again on the open file, which nobody can exchange any more.
+    The kind is checked before the file is opened, and again on the open file, which cannot be replaced any more.
 
     Args:
         path: Path of the file.
@@ -54,13 +54,27 @@ def open_regular_file(path: Path) -> io.BufferedReader:
     return file
 
 
+def kind_of_file(mode: int) -> str:
+    """Name the kind of a file that is not a regular one.
+
+    Args:
+        mode: The mode of the file, from :func:`os.stat`.
+
+    Returns:
+        The kind, with an article.
+
+    Example:
+        >>> kind_of_file(os.stat(os.curdir).st_mode)
+        'a folder'
+    """
+    return KINDS.get(stat.S_IFMT(mode), "a special file")
+
+
 def _open_without_waiting(path: str, flags: int) -> int:
     """Open without waiting for the writer of a pipe. Windows has neither the flag nor such pipes."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _check_kind(status: os.stat_result) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    kind = next((name for is_kind, name in KINDS if is_kind(status.st_mode)), "something else")
-    raise UnreadableImageError(f"is {kind}, not a regular file")
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableImageError(f"is {kind_of_file(status.st_mode)}, not a regular file")

@@ -1,7 +1,7 @@
 """Check the structure of a TIFF file before a decoder reads it.
 
-Decoders trust the number of pages and the number of values of each tag. A small file can so make them build millions of
-objects, or read gigabytes from a file with holes.
+Decoders trust the number of pages and the number of values of each tag. A small file can therefore make them build
+millions of objects, or read gigabytes from a sparse file.
 """
 
 import struct
@@ -10,7 +10,7 @@ from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.regular_file import BinaryFile
 
 MAX_PAGES = 4096
-"""Pages of a TIFF file are the channels of one image, so there are few."""
+"""Largest number of pages. They are the channels of one image, so there are few."""
 MAX_TAGS = 4096
 """Largest number of tags of a page."""
 MAX_TAG_BYTES = 16 * 2**20
@@ -41,7 +41,7 @@ def is_tiff(file: BinaryFile) -> bool:
 
 
 def check_tiff_header(file: BinaryFile) -> int:
-    """Count the pages and the sizes of the tags of a TIFF file, and refuse absurd ones.
+    """Check the number of pages and the sizes of the tags of a TIFF file.
 
     Args:
         file: An open TIFF file.
