@@ -56,12 +56,27 @@ def test_an_architecture_is_an_immutable_value():
         a.layers[0].maps = 3
 
 
+def test_a_layer_without_numbers_is_its_name():
+    text = "MC[4,3]-R[8]-D-LC[2,3]-GB[3]-D-GC[4,5]-MO[6]-D-R[2,0,1]-S[0]"
+    assert str(Architecture.parse(text)) == text
+    assert Architecture.parse(" MC[4,3] - R[8,1,3] - D [ ] - LC[2,3,8]-GB[3]-D-GC[4,5]-MO[6]- D -R[2,0,1]-S[0]") == (
+        Architecture.parse(text)
+    )
+    assert Architecture.parse(text).num_coarsenings == 3
+
+
+def test_the_pyramids_are_the_presets_with_group_convolutions():
+    presets = {name for name in PRESETS if Architecture.parse(name).has_group_convolutions}
+    assert presets == {"pyramid-small", "pyramid", "pyramid-large"}
+    assert all(Architecture.parse(name).num_coarsenings for name in presets)
+
+
 def test_mixed_means_that_there_are_mc_layers():
     mixed_presets = {name for name in PRESETS if Architecture.parse(name).has_mixed_convolutions}
     assert mixed_presets == {"oriented-small", "oriented", "oriented-large"}
 
 
-GRAPH_LAYERS = "SC or MC or OP or MP or GP or DP or S"
+AFTER_SC = "SC or MC or OP or MP or GP or R or DP or LC or D or S"
 
 
 @pytest.mark.parametrize(
@@ -73,16 +88,31 @@ GRAPH_LAYERS = "SC or MC or OP or MP or GP or DP or S"
         ("SC[3,x]-S[1]", 1, "SC[3,x]", ["SC", "whole number for degree", "got 'x'"]),
         ("SC[3,1.5]-S[1]", 1, "SC[3,1.5]", ["whole number for degree", "got '1.5'"]),
         ("SC[0,3]-S[1]", 1, "SC[0,3]", ["maps of SC", "at least 1", "got 0"]),
-        ("SC[3,3]-P[2]-S[1]", 2, "P[2]", ["'P'", "SC, MC, OP, MP, GP, DP, S, FC"]),
+        ("SC[3,3]-P[2]-S[1]", 2, "P[2]", ["'P'", "SC, MC, OP, MP, GP, R, DP, MO, LC, GC, GB, D, S, FC"]),
         ("SC[3,3]--S[1]", 2, "", ["NAME[number,...]", "'-'"]),
         ("SC[3,3]-S[1", 2, "S[1", ["NAME[number,...]", "brackets"]),
-        ("SC[3,3]-FC[5]", 2, "FC[5]", [f"expected {GRAPH_LAYERS}, got FC", Architecture.ORDER]),
-        ("OP[3]-S[1]", 1, "OP[3]", ["expected SC or MC, got OP", Architecture.ORDER]),
+        ("SC[3,3]-FC[5]", 2, "FC[5]", [f"expected {AFTER_SC}, got FC", Architecture.ORDER]),
+        ("OP[3]-S[1]", 1, "OP[3]", ["expected SC or MC or LC, got OP", Architecture.ORDER]),
         ("MC[3,3]-OP[0]-S[1]", 2, "OP[0]", ["pairs of OP", "at least 1", "got 0"]),
         ("MC[3,3]-OP[2,2,2]-S[1]", 2, "OP[2,2,2]", ["OP", "1 or 2 numbers (pairs, smoothings)", "got 3"]),
         ("MC[3,3]-GP[]-S[1]", 2, "GP[]", ["GP", "1 or 2 numbers (pairs, smoothings)", "got 0"]),
         ("MC[3,3]-MP[2,-1]-S[1]", 2, "MP[2,", ["NAME[number,...]", "brackets"]),
-        ("DP[3]-S[1]", 1, "DP[3]", ["expected SC or MC, got DP"]),
+        ("DP[3]-S[1]", 1, "DP[3]", ["expected SC or MC or LC, got DP"]),
+        ("LC[3,4]-MO[2]-S[1]", 1, "LC[3,4]", ["size of LC", "odd", "got 4"]),
+        ("LC[3,3]-GB[2]-MO[2]-S[1]", 2, "GB[2]", ["size of GB", "odd", "got 2"]),
+        ("LC[3,3]-GC[2,6]-MO[2]-S[1]", 2, "GC[2,6]", ["size of GC", "odd", "got 6"]),
+        ("LC[3,3,6]-MO[2]-S[1]", 1, "LC[3,3,6]", ["orientations of LC", "multiple of 4", "got 6"]),
+        ("LC[3,3,68]-MO[2]-S[1]", 1, "LC[3,3,68]", ["orientations of LC", "at most 64", "got 68"]),
+        ("LC[3,3]-S[1]", 2, "S[1]", ["expected GC or GB or MO or D, got S"]),
+        ("LC[3,3]-MC[4,2]-S[1]", 2, "MC[4,2]", ["expected GC or GB or MO or D, got MC"]),
+        ("LC[3,3]-D-S[1]", 3, "S[1]", ["S does not work on features with orientations", "write MO before it"]),
+        ("LC[3,3]-D-LC[3,3]-MO[2]-S[1]", 3, "LC[3,3]", ["LC does not work on features", "write MO before it"]),
+        ("MC[3,3]-D-GB[3]-MO[2]-S[1]", 3, "GB[3]", ["GB does not work on maps", "write LC before it"]),
+        ("LC[3,3]-MO[2]-D-MO[2]-S[1]", 4, "MO[2]", ["MO does not work on maps", "write LC before it"]),
+        ("D-MC[3,3]-S[1]", 1, "D", ["expected SC or MC or LC, got D"]),
+        ("MC[3,3]-D[2]-S[1]", 2, "D[2]", ["D takes no numbers", "got 1", "write D"]),
+        ("MC[3,3]-R[]-S[1]", 2, "R[]", ["1 or 2 or 3 numbers (pairs, smoothings, degree)", "got 0"]),
+        ("MC-S[1]", 1, "MC", ["MC takes 2 numbers (maps, degree)", "got 0"]),
         ("SC[3,3]-S[1]-S[1]", 3, "S[1]", ["expected FC, got S"]),
         ("SC[3,3]-S[1]-FC[9]-SC[3,3]", 4, "SC[3,3]", ["expected FC, got SC"]),
     ],

@@ -254,6 +254,8 @@ def test_the_configuration_holds_every_argument_in_order():
         "ties": "strict",
         "init": "paper",
         "span": 1.5,
+        "window": "disc",
+        "margin": 4,
         "class_names": ("cat", "dog"),
         "image_size": 32,
     }
@@ -270,6 +272,8 @@ def test_the_configuration_holds_every_argument_in_order():
         "ties": "keep",
         "init": "default",
         "span": 2.0,
+        "window": "none",
+        "margin": 0,
         "class_names": None,
         "image_size": None,
     }
@@ -282,6 +286,8 @@ def test_the_configuration_holds_every_argument_in_order():
         ({"in_maps": 0}, ["in_maps", "at least 1", "got 0"]),
         ({"class_names": ["a", "b", "c"]}, ["one name per class", "3 names", "2 classes"]),
         ({"init": "xavier"}, ["init", "'default' or 'paper'", "'xavier'"]),
+        ({"window": "square"}, ["window", "'none' or 'disc'", "'square'"]),
+        ({"margin": -1}, ["margin", "at least 0", "got -1"]),
         ({"ties": "drop"}, ["ties", "'keep' or 'strict'", "'drop'"]),
         ({"boundary": "wrap"}, ["boundary", "'free' or 'torus'", "'wrap'"]),
         ({"neighbours": 6}, ["neighbours", "4 or 8", "6"]),

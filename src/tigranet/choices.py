@@ -7,6 +7,8 @@ from typing import Literal
 
 Boundary = Literal["free", "torus"]
 """What lies beyond the border of the pixel grid: nothing, or the opposite border."""
+Window = Literal["none", "disc"]
+"""What a network sees of an image: all of it, or a smooth disc that a rotation maps onto itself."""
 Schedule = Literal["one-cycle", "cosine"]
 """How the learning rate changes during training."""
 Keep = Literal["last", "best"]

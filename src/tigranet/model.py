@@ -3,24 +3,33 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, GP, MAX_MAPS, MC, MP, OP, SC, Architecture, S
-from tigranet.graphs.grid import ISOTROPIC, Boundary, Neighbours, check_grid_options
+from tigranet.architecture import DP, GB, GC, GP, LC, MAX_MAPS, MC, MO, MP, OP, SC, Architecture, D, R, S
+from tigranet.choices import Window
+from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours, check_grid_options
 from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.layers.coarsen import Coarsen
+from tigranet.layers.disc_window import window_images, window_maps
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
+from tigranet.layers.group_block import GroupBlock
 from tigranet.layers.mirror_product import MirrorProduct
 from tigranet.layers.mixed_conv import MixedConv
+from tigranet.layers.orientation_max import OrientationMax
 from tigranet.layers.oriented_product import OrientedProduct
+from tigranet.layers.residual_product import ResidualProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
+from tigranet.layers.steerable_conv import GroupConv, LiftingConv
 from tigranet.model_limits import (
     MAX_CLASSES,
     MAX_IMAGE_SIZE,
+    MAX_MARGIN,
     check_class_names,
     check_integer,
     check_model_size,
@@ -44,21 +53,27 @@ class Maps(NamedTuple):
     """After a pooling layer, the active nodes N_i of each map."""
     omega: Bool[Tensor, "batch 1 nodes"] | None
     """The nodes of interest, or None as long as these are all nodes."""
+    laplacian: Laplacian
+    """The graph of the maps, which a coarsening changes."""
 
 
 class TIGraNet(Pretrained, nn.Module):
     r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning" (ICML 2017).
 
     Spectral convolutions and dynamic poolings alternate. Then come statistics that do not change when the image is
-    rotated or shifted, and fully-connected layers with ReLU between them (reading 11). The oriented networks extend
-    the paper: products of gradients between the convolutions measure how strokes are oriented relative to each other.
+    rotated or shifted, and fully-connected layers with ReLU between them (reading 11).
+
+    Two families extend the paper. In the oriented networks, products of gradients between the convolutions measure how
+    strokes are oriented relative to each other. In the pyramids, features have orientations that rotate with the
+    image, and a coarsening between the layers halves height and width, for larger images.
 
     The weights do not depend on the number of pixels. One network works on images of any size, and on any graph if the
     graph's ``laplacian`` is passed together with the signals.
 
     Args:
         architecture: Layers in the paper's notation, the name of a preset (``paper-small``, ``paper``,
-            ``oriented-small``, ``oriented``, ``oriented-large``), or an :class:`Architecture`.
+            ``oriented-small``, ``oriented``, ``oriented-large``, ``pyramid-small``, ``pyramid``, ``pyramid-large``),
+            or an :class:`Architecture`.
         num_classes: Number of classes, at most 100,000. The last layer, with one output per class, is implicit.
         in_maps: Number of channels of the images, at most 10,000.
         boundary: ``free`` is the paper's grid. On the ``torus`` integer shifts are exact symmetries too.
@@ -69,6 +84,12 @@ class TIGraNet(Pretrained, nn.Module):
         init: ``paper`` draws all fully-connected parameters uniformly from [-1, 1], which trains badly. ``default``
             standardises the statistics and uses PyTorch's initialisation (reading 12). Both use the same filters.
         span: End of the part of the spectrum that the initial filters cover, see :func:`filter_bank`.
+        window: ``disc`` shows the network a smooth disc of each image, which rotations map onto themselves, and sets
+            the maps of all layers to zero outside it. It is meant for images that fill their frame. Signals on a graph
+            that is passed with them have no frame, and are not changed.
+        margin: Number of pixels that are added to each side of an image, as copies of its border pixels. On a free
+            grid, shifts of an object on a plain background are exact as long as its distance from the border is at
+            least the reach of the filters; a margin adds to this distance.
         class_names: Names of the classes, which must differ. The network does not use them, but saves them with the
             weights.
         image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
@@ -79,7 +100,9 @@ class TIGraNet(Pretrained, nn.Module):
         config: The constructor's arguments as JSON values, as saved in config.json.
         graph_layers: One module per graph layer.
         statistics: The layer that computes the invariant features.
+        num_features: Number of invariant features.
         standardise: Standardisation of the features, or the identity with ``init="paper"``.
+        dropout: Dropout of the standardised features, off unless a training sets its probability.
         classifier: The fully-connected layers.
 
     Raises:
@@ -107,6 +130,8 @@ class TIGraNet(Pretrained, nn.Module):
         ties: Ties = "keep",
         init: Init = "default",
         span: float = 2.0,
+        window: Window = "none",
+        margin: int = 0,
         class_names: Sequence[str] | None = None,
         image_size: int | None = None,
     ) -> None:
@@ -130,6 +155,8 @@ class TIGraNet(Pretrained, nn.Module):
             raise ValueError(f"expected span to be in (0, 2], got {span}")
         _check_choice("ties", ties, Ties)
         _check_choice("init", init, Init)
+        _check_choice("window", window, Window)
+        margin = check_integer("margin", margin, MAX_MARGIN, minimum=0)
         self.config: dict[str, Any] = {
             "architecture": str(architecture),
             "num_classes": num_classes,
@@ -140,29 +167,34 @@ class TIGraNet(Pretrained, nn.Module):
             "ties": ties,
             "init": init,
             "span": span,
+            "window": window,
+            "margin": margin,
             "class_names": names,
             "image_size": image_size,
         }
         self.architecture, self.num_classes, self.in_maps = architecture, num_classes, in_maps
         self.boundary, self.neighbours, self.diagonal = boundary, neighbours, diagonal
+        self.window, self.margin = window, margin
         self.class_names = tuple(names or map(str, range(num_classes)))
         self.image_size = image_size
         self._grids = GridCache(neighbours, boundary, diagonal)
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
-        width = in_maps
+        width, orientations = in_maps, 1
         for layer in architecture.layers:
             match layer:
                 case S(order):
                     self.statistics = Statistics(order)
-                    width *= 2 * (order + 1)
+                    self.num_features = width = 2 * (order + 1) * width
                     self.standardise = Standardise(width) if init == "default" else nn.Identity()
                 case FC(units):
                     classifier += [nn.Linear(width, units), nn.ReLU()]
                     width = units
                 case _:
-                    self.graph_layers.append(module := _graph_layer(layer, width, span, ties))
+                    orientations = layer.orientations if isinstance(layer, LC) else orientations
+                    self.graph_layers.append(module := _graph_layer(layer, width, orientations, span, ties))
                     width = getattr(module, "out_maps", width)  # Pooling does not change the number of maps.
+        self.dropout = nn.Dropout(0.0)
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
         if init == "paper":
             for parameter in self.classifier.parameters():
@@ -188,7 +220,7 @@ class TIGraNet(Pretrained, nn.Module):
             ``(batch, in_maps, height, width) -> (batch, classes)``, or
             ``(batch, in_maps, nodes) -> (batch, classes)`` with ``laplacian``.
         """
-        return self.classifier(self.standardise(self.features(images, laplacian)))
+        return self.classifier(self.dropout(self.standardise(self.features(images, laplacian))))
 
     def features(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
@@ -209,11 +241,9 @@ class TIGraNet(Pretrained, nn.Module):
         Shape:
             ``(batch, in_maps, height, width) -> (batch, 2 * maps * (order + 1))``
         """
-        z, laplacian = self._to_signals(images, laplacian)
-        active = None
-        for output in self._graph_layer_outputs(z, laplacian):
-            z, active = output.z, output.active
-        return self.statistics(z, laplacian, active)
+        for maps in self._graph_layer_outputs(*self._to_signals(images, laplacian)):
+            last = maps  # The maps of earlier layers are not kept.
+        return self.statistics(last.z, last.laplacian, last.active)
 
     def maps(self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None) -> list[Maps]:
         """Compute the output of every graph layer, to look at.
@@ -231,20 +261,29 @@ class TIGraNet(Pretrained, nn.Module):
         """
         return list(self._graph_layer_outputs(*self._to_signals(images, laplacian)))
 
-    def _graph_layer_outputs(self, z: Float[Tensor, "batch maps nodes"], laplacian: Laplacian) -> Iterator[Maps]:
+    def _graph_layer_outputs(
+        self, z: Float[Tensor, "batch maps nodes"], laplacian: Laplacian, has_frame: bool
+    ) -> Iterator[Maps]:
         """Apply the graph layers one after the other and yield the output of each."""
+        windowed = has_frame and self.window == "disc"
         active = omega = None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
             match layer:
                 case DP():
                     active = module(z, omega)
                     omega = active.any(dim=1, keepdim=True)
+                case D():
+                    z, active = module(z, laplacian), None
+                    omega = None if omega is None else laplacian.coarsening.nodes(omega)
+                    laplacian = laplacian.coarsening.laplacian
                 case _:
                     z, active = module(z, laplacian, omega), None
-            yield Maps(layer, z, active, omega)
+                    if windowed and isinstance(laplacian, GridLaplacian):
+                        z = window_maps(z, laplacian.height, laplacian.width)
+            yield Maps(layer, z, active, omega, laplacian)
 
-    def _to_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian]:
-        """Check the input, and return it as signals together with their graph."""
+    def _to_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian, bool]:
+        """Check the input, and return it as signals with their graph, and whether they are images with a frame."""
         axes = ("height", "width") if laplacian is None else ("nodes",)
         if images.ndim != 2 + len(axes) or images.shape[1] != self.in_maps:
             expected = ", ".join(("batch", str(self.in_maps), *axes))
@@ -255,7 +294,13 @@ class TIGraNet(Pretrained, nn.Module):
             raise TypeError(
                 f"expected images in {dtype} as the network's weights, got {images.dtype}: convert one to the other"
             )
-        return images.flatten(2), laplacian or self._grids.get(*images.shape[2:])
+        if laplacian is not None:
+            return images, laplacian, False
+        if self.margin:
+            images = F.pad(images, (self.margin,) * 4, mode="replicate")
+        if self.window == "disc":
+            images = window_images(images)
+        return images.flatten(2), self._grids.get(*images.shape[2:]), True
 
     def extra_repr(self) -> str:
         """Describe the network in the first line of its ``repr``."""
@@ -270,7 +315,7 @@ def _check_choice(name: str, value: str, choices: Any) -> None:
         raise ValueError(f"expected {name} to be {expected}, got {value!r}")
 
 
-def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Module:
+def _graph_layer(layer: Layer, in_maps: int, orientations: int, span: float, ties: Ties) -> nn.Module:
     """Build the module of a graph layer."""
     match layer:
         case SC(maps, degree):
@@ -283,6 +328,18 @@ def _graph_layer(layer: Layer, in_maps: int, span: float, ties: Ties) -> nn.Modu
             return MirrorProduct(in_maps, pairs, smoothings)
         case GP(pairs, smoothings):
             return GradientProduct(in_maps, pairs, smoothings)
+        case R(pairs, smoothings, degree):
+            return ResidualProduct(in_maps, pairs, smoothings, degree)
+        case LC(features, size):
+            return LiftingConv(in_maps, features, orientations, size)
+        case GC(features, size):
+            return GroupConv(in_maps, features, orientations, size)
+        case GB(size):
+            return GroupBlock(in_maps, orientations, size)
+        case MO(maps):
+            return OrientationMax(in_maps, maps, orientations)
+        case D():
+            return Coarsen()
         case DP(num_active):
             return DynamicPool(num_active, ties)
-    raise TypeError(f"expected a graph layer (SC, MC, OP, MP, GP or DP), got {layer!r}")
+    raise TypeError(f"expected a graph layer, got {layer!r}")

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tigranet.architecture import DP, GP, MC, MP, OP, SC, Architecture, S
+from tigranet.architecture import DP, GB, GC, GP, LC, MC, MO, MP, OP, SC, Architecture, D, R, S
+from tigranet.circular_harmonics import basis_size
 from tigranet.notation import FC
 from tigranet.quoted_text import shorten
 
@@ -18,6 +19,8 @@ MAX_PARAMETERS = 2**31
 """Largest number of parameters, which take 8 GiB in float32."""
 MAX_IMAGE_SIZE = 16_384
 """Largest side length of the training images in pixels."""
+MAX_MARGIN = 1_024
+"""Largest number of pixels that a network adds to each side of an image."""
 PRODUCTS_PER_PAIR = {OP: 4, MP: 2, GP: 1}
 """Number of maps that each kind of product layer appends per pair."""
 
@@ -133,6 +136,7 @@ def count_parameters(architecture: Architecture, num_classes: int, in_maps: int)
         8563
     """
     count, width = 0, in_maps
+    orientations = 1
     for layer in architecture.layers:
         match layer:
             case SC(maps, degree):
@@ -141,10 +145,22 @@ def count_parameters(architecture: Architecture, num_classes: int, in_maps: int)
                 count, width = count + maps * width * (degree + 1) + maps, maps
             case OP(pairs) | MP(pairs) | GP(pairs):
                 count, width = count + 2 * pairs * width, width + PRODUCTS_PER_PAIR[type(layer)] * pairs
+            case R(pairs, _, degree):
+                products = width + PRODUCTS_PER_PAIR[OP] * pairs
+                count += 2 * pairs * width + width * products * (degree + 1) + width
+            case LC(features, size, orientations):
+                count, width = count + features * width * basis_size(size), orientations * features
+            case GC(features, size):
+                count, width = count + features * width * basis_size(size), orientations * features
+            case GB(size):
+                features = width // orientations
+                count += 2 * (2 * features + features * width * basis_size(size))
+            case MO(maps):
+                count, width = count + 2 * (width // orientations) + maps * width + 2 * maps, maps
             case S(order):
                 width *= 2 * (order + 1)
             case FC(units):
                 count, width = count + (width + 1) * units, units
-            case DP():
-                pass  # Pooling learns nothing.
+            case DP() | D():
+                pass  # Pooling and coarsening learn nothing.
     return count + (width + 1) * num_classes

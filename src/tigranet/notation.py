@@ -22,7 +22,7 @@ MAX_NUMBER = 1_000_000_000
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of the notation, ``NAME[number,...]``: a name and whole numbers.
+    """One layer of the notation, ``NAME[number,...]``: a name and whole numbers, or the name alone.
 
     A subclass defines one kind of layer. Its class name is the name in the notation and its fields are the numbers.
     Trailing numbers that equal their default are not printed.
@@ -54,7 +54,7 @@ class Layer:
         values = list(astuple(self))
         while values and values[-1] == fields(self)[len(values) - 1].default:
             values.pop()
-        return f"{type(self).__name__}[{','.join(map(str, values))}]"
+        return type(self).__name__ + (f"[{','.join(map(str, values))}]" if values else "")
 
 
 @dataclass(frozen=True)
@@ -153,19 +153,20 @@ def _location(token: str, number: int, text: str) -> str:
 
 def _parse_layer(token: str, location: str, kinds: dict[str, type[Layer]]) -> Layer:
     """Parse one layer. ``kinds`` are the known kinds of layer by name."""
-    match = re.fullmatch(r"\s*([A-Za-z]+)\s*\[([^\[\]]*)\]\s*", token)
+    match = re.fullmatch(r"\s*([A-Za-z]+)\s*(?:\[([^\[\]]*)\]\s*)?", token)
     if match is None:
         raise ValueError(f"expected NAME[number,...] {location}: check the brackets, and write one '-' between layers")
-    name, arguments = match.groups()
+    name, arguments = match.group(1), match.group(2) or ""
     if name not in kinds:
         raise ValueError(f"unknown layer '{shorten(name)}' {location}: use one of {', '.join(kinds)}")
     field_names = [field.name for field in fields(kinds[name])]
     num_required = sum(field.default is MISSING for field in fields(kinds[name]))
     values = [value.strip() for value in arguments.split(",")] if arguments.strip() else []
-    remedy = f"write {name}[{','.join(field_names)}]"
+    remedy = f"write {name}[{','.join(field_names)}]" if field_names else f"write {name}"
     if not num_required <= len(values) <= len(field_names):
-        count = f"{num_required} or {len(field_names)}" if num_required < len(field_names) else f"{num_required}"
-        numbers = f"{count} number{'s' if len(field_names) > 1 else ''} ({', '.join(field_names)})"
+        count = " or ".join(map(str, range(num_required, len(field_names) + 1)))
+        plural = "s" if len(field_names) > 1 else ""
+        numbers = f"{count} number{plural} ({', '.join(field_names)})" if field_names else "no numbers"
         raise ValueError(f"{name} takes {numbers}, got {len(values)} {location}: {remedy}")
     for field_name, value in zip(field_names, values, strict=False):
         if not re.fullmatch(r"[0-9]+", value):

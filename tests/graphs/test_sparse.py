@@ -125,3 +125,7 @@ def test_errors_name_what_is_wrong_with_the_edges(arguments, values, without_sha
 def test_errors_name_what_is_wrong_with_a_mask(mask, options, values, without_shape_checks):
     with pytest.raises(ValueError, match=".*".join(map(re.escape, values))):
         SparseLaplacian.from_mask(mask, **options)
+
+
+def test_the_adjacency_matrix_is_public():
+    assert torch.equal(SparseLaplacian(A).adjacency.to_dense(), torch.from_numpy(A))

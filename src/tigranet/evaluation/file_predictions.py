@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
-from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, inference
+from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches
 from tigranet.model import TIGraNet
 
 UNKNOWN = "unknown"
@@ -100,10 +100,8 @@ def feature_names(net: TIGraNet) -> list[str]:
         >>> feature_names(TIGraNet("SC[2,3]-S[1]", 2))[:5]
         ['map0_mean0', 'map0_variance0', 'map0_mean1', 'map0_variance1', 'map1_mean0']
     """
-    with inference(net):
-        maps = net.maps(next(net.parameters()).new_zeros(1, net.in_maps, 3, 3))[-1].z.shape[1]
     moments = [f"{name}{order}" for order in range(net.statistics.order + 1) for name in ("mean", "variance")]
-    return [f"map{i}_{moment}" for i in range(maps) for moment in moments]
+    return [f"map{i}_{moment}" for i in range(net.num_features // len(moments)) for moment in moments]
 
 
 def _apply_to_files(

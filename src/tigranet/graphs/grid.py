@@ -9,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.choices import Boundary as Boundary
+from tigranet.graphs.coarsening import Coarsening
+from tigranet.graphs.grid_coarsening import GridCoarsening
 from tigranet.graphs.laplacian import Laplacian
 
 Neighbours = Literal[4, 8]
@@ -125,7 +127,7 @@ class GridLaplacian(Laplacian):
             ``(*batch, nodes) -> (*batch, nodes), (*batch, nodes)``
         """
         self._check_signal(y)
-        p = self._pad(y.unflatten(-1, (self.height, self.width)), repeat_border=True)
+        p = self.pad(y.unflatten(-1, (self.height, self.width)), 1)
         north_west, north, north_east = p[..., :-2, :-2], p[..., :-2, 1:-1], p[..., :-2, 2:]
         west, east = p[..., 1:-1, :-2], p[..., 1:-1, 2:]
         south_west, south, south_east = p[..., 2:, :-2], p[..., 2:, 1:-1], p[..., 2:, 2:]
@@ -164,9 +166,34 @@ class GridLaplacian(Laplacian):
         # f_xy and f_yx differ by rounding and at a free border, but their sum rotates with the image.
         return f_xx - f_yy, f_xy + f_yx
 
+    def pad(
+        self, images: Float[Tensor, "*batch height width"], border: int
+    ) -> Float[Tensor, "*batch padded_height padded_width"]:
+        """Add pixels on each side: from the opposite side on the torus, and copies of the border pixels elsewhere.
+
+        Args:
+            images: Images on this grid.
+            border: Number of pixels to add on each side.
+
+        Returns:
+            The padded images.
+
+        Example:
+            >>> GridLaplacian(1, 3).pad(torch.tensor([[1.0, 2.0, 3.0]]), 1)[0]
+            tensor([1., 1., 2., 3., 3.])
+            >>> GridLaplacian(1, 3, boundary="torus").pad(torch.tensor([[1.0, 2.0, 3.0]]), 2)[0]
+            tensor([2., 3., 1., 2., 3., 1., 2.])
+        """
+        for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
+            images = _wrap(images, axis, border) if wraps else _repeat_border(images, axis, border)
+        return images
+
+    def _coarsen(self) -> Coarsening:
+        return GridCoarsening(self)
+
     def _neighbour_sum(self, image: Float[Tensor, "*batch height width"]) -> Float[Tensor, "*batch height width"]:
         """Compute :math:`A y`, the adjacency matrix applied to an image."""
-        p = self._pad(image)
+        p = self._pad_with_zeros(image)
         up, down, left, right = p[..., :-2, 1:-1], p[..., 2:, 1:-1], p[..., 1:-1, :-2], p[..., 1:-1, 2:]
         nearest = (up + down) + (left + right)
         if self.neighbours == 4:
@@ -174,25 +201,34 @@ class GridLaplacian(Laplacian):
         corners = (p[..., :-2, :-2] + p[..., 2:, 2:]) + (p[..., :-2, 2:] + p[..., 2:, :-2])
         return nearest + (corners if self.diagonal == 1 else self.diagonal * corners)
 
-    def _pad(self, image: Tensor, repeat_border: bool = False) -> Tensor:
-        """Add one pixel on each side.
-
-        The new pixels come from the opposite border on the torus. On a free grid they are zero, or copies of the
-        border pixels if ``repeat_border`` is true.
-        """
-        if not (self._wrap_rows or self._wrap_columns or repeat_border):
+    def _pad_with_zeros(self, image: Tensor) -> Tensor:
+        """Add one pixel on each side: from the opposite side on the torus, and zeros elsewhere."""
+        if not (self._wrap_rows or self._wrap_columns):
             return F.pad(image, (1, 1, 1, 1))
         for axis, wraps in ((-2, self._wrap_rows), (-1, self._wrap_columns)):
-            first, last = image.narrow(axis, 0, 1), image.narrow(axis, -1, 1)
-            if not wraps:  # F.pad can repeat the border too, but its gradient is not deterministic on a GPU.
-                first, last = (last, first) if repeat_border else (torch.zeros_like(first), torch.zeros_like(first))
-            image = torch.cat((last, image, first), dim=axis)
+            zeros = torch.zeros_like(image.narrow(axis, 0, 1))
+            image = _wrap(image, axis, 1) if wraps else torch.cat((zeros, image, zeros), dim=axis)
         return image
 
     def __repr__(self) -> str:
         diagonal = "" if self.diagonal == 1 else f", diagonal={self.diagonal:g}"
         options = f"neighbours={self.neighbours}, boundary={self.boundary!r}{diagonal}"
         return f"GridLaplacian({self.height}, {self.width}, {options})"
+
+
+def _repeat_border(images: Tensor, axis: int, border: int) -> Tensor:
+    """Copy the first and the last row or column outwards."""
+    # F.pad can repeat the border too, but its gradient is not deterministic on a GPU.
+    first, last = images.narrow(axis, 0, 1), images.narrow(axis, -1, 1)
+    return torch.cat((*[first] * border, images, *[last] * border), dim=axis)
+
+
+def _wrap(images: Tensor, axis: int, border: int) -> Tensor:
+    """Continue the rows or columns periodically, beyond one period if necessary."""
+    size = images.shape[axis]
+    periods, rest = divmod(border, size)
+    before, after = images.narrow(axis, size - rest, rest), images.narrow(axis, 0, rest)
+    return torch.cat((before, *[images] * (2 * periods + 1), after), dim=axis)
 
 
 def check_grid_options(neighbours: int, boundary: str, diagonal: float) -> None:

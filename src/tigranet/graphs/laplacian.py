@@ -8,6 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.graphs.coarsening import Coarsening
+from tigranet.graphs.device_constant import DeviceConstant
+from tigranet.graphs.signal_check import check_signal
 
 
 class Laplacian(ABC):
@@ -32,7 +34,7 @@ class Laplacian(ABC):
     def __init__(self, num_nodes: int, constant: Tensor) -> None:
         self.num_nodes = num_nodes
         self._constant = constant
-        self._converted_constants: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self._converted_constant = DeviceConstant(constant)
 
     @abstractmethod
     def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
@@ -122,20 +124,8 @@ class Laplacian(ABC):
 
     def _check_signal(self, y: Tensor) -> None:
         """Raise an error if ``y`` is not a signal on this graph."""
-        if y.ndim == 0 or y.shape[-1] != self.num_nodes:
-            raise ValueError(f"{self!r} reads {self.num_nodes} values in the last axis, got shape {tuple(y.shape)}")
-        if y.dtype not in (torch.float32, torch.float64):
-            raise TypeError(
-                f"expected a signal in float32 or float64, got {y.dtype}: convert it with .float(), or use autocast"
-            )
+        check_signal(y, self.num_nodes, self)
 
     def _constant_like(self, y: Tensor) -> Tensor:
         """Return the constant in the dtype and on the device of ``y``. Each conversion is computed once."""
-        key = (y.dtype, y.device)
-        constant = self._converted_constants.get(key)
-        if constant is None:
-            with torch.inference_mode(False):  # Later calls may record gradients, which inference tensors forbid.
-                constant = self._constant.to(dtype=y.dtype, device=y.device, copy=True)
-            if not torch.compiler.is_compiling():
-                self._converted_constants[key] = constant
-        return constant
+        return self._converted_constant.like(y)

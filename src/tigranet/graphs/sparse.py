@@ -6,8 +6,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tigranet.graphs.cluster_coarsening import ClusterCoarsening, contract
 from tigranet.graphs.grid import Neighbours, check_grid_options
+from tigranet.graphs.heavy_edge_matching import heavy_edge_matching
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.graphs.sparse_matrix import coo_matrix, multiply_last_axis
 
 MAX_LISTED_ENTRIES = 3
 """Number of wrong matrix entries that an error message lists."""
@@ -21,6 +24,12 @@ class SparseLaplacian(Laplacian):
     The edge weights must be symmetric, finite and non-negative. No edge may join a node to itself, and every node
     needs at least one neighbour. Use :meth:`from_edges` to build the graph from an ``edge_index``, and
     :meth:`from_mask` to build it from a part of the pixel grid.
+
+    :attr:`coarsening` merges strongly connected neighbours, see :func:`heavy_edge_matching`. Each coarsening divides
+    the number of nodes by about two, so two of them correspond to one coarsening of the pixel grid. Where edges have
+    equal scores, the node numbers decide which nodes are merged. A network that coarsens a sparse graph is therefore
+    in general not exactly invariant to symmetries of the graph, nor to another numbering of its nodes. Without
+    coarsening it is, up to rounding. For whole images use :class:`~tigranet.graphs.GridLaplacian`.
 
     Args:
         adjacency: Square matrix of edge weights: a SciPy sparse matrix, anything that :func:`torch.as_tensor` reads
@@ -36,6 +45,8 @@ class SparseLaplacian(Laplacian):
     Example:
         >>> SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]])
         SparseLaplacian(num_nodes=3, num_edges=2)
+        >>> SparseLaplacian.from_mask(torch.ones(4, 4, dtype=torch.bool)).coarsening.laplacian
+        SparseLaplacian(num_nodes=8, num_edges=15)
     """
 
     def __init__(self, adjacency: Any) -> None:
@@ -58,6 +69,7 @@ class SparseLaplacian(Laplacian):
             )
         s = degree.rsqrt()
         super().__init__(len(degree), _coo(a.indices(), weight * s[row] * s[column], len(degree)))
+        self._weights = weight
         self.num_edges = len(weight) // 2
 
     @classmethod
@@ -142,7 +154,7 @@ class SparseLaplacian(Laplacian):
         edges = [(right, 1.0), (down, 1.0)]
         if neighbours == 8:
             edges += [(node[1:, 2:], diagonal), (node[1:, :-2], diagonal)]
-        one_direction = _coo(torch.empty(2, 0), torch.empty(0), num_nodes)
+        one_direction = _coo(torch.empty(2, 0, dtype=torch.int64), torch.empty(0), num_nodes)
         for end, weight in edges:
             pairs = torch.stack((start, end))[:, (start >= 0) & (end >= 0)]
             one_direction += weight * _coo(pairs, torch.ones(pairs.shape[1]), num_nodes)
@@ -153,10 +165,27 @@ class SparseLaplacian(Laplacian):
         """The sparse matrix :math:`D^{-1/2} A D^{-1/2}`, in float64 on the CPU."""
         return self._constant
 
+    @property
+    def adjacency(self) -> Float[Tensor, "nodes nodes"]:
+        """The sparse matrix :math:`A` of edge weights, in float64 on the CPU."""
+        return _coo(self._constant.indices(), self._weights, self.num_nodes)
+
     def shifted(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch nodes"]:
         r"""Compute :math:`(L - I) y`, see :meth:`Laplacian.shifted`."""
         self._check_signal(y)
-        return -torch.sparse.mm(self._constant_like(y), y.reshape(-1, self.num_nodes).T).T.reshape(y.shape)
+        return -multiply_last_axis(self._constant_like(y), y)
+
+    def _coarsen(self) -> ClusterCoarsening:
+        """Compute :attr:`coarsening`."""
+        a = self.adjacency
+        a = (a / 2 + a.transpose(0, 1) / 2).coalesce()  # The constructor accepts rounding errors in a_ij = a_ji.
+        cluster = heavy_edge_matching(a)
+        if len(cluster.unique()) == self.num_nodes:
+            raise ValueError(
+                f"{self!r} cannot be coarsened: expected a connected component of at least 3 nodes, "
+                "got components of 2 nodes only: coarsen fewer times, or use a larger graph"
+            )
+        return ClusterCoarsening(a, cluster, SparseLaplacian(contract(a, cluster)))
 
     def __repr__(self) -> str:
         return f"SparseLaplacian(num_nodes={self.num_nodes}, num_edges={self.num_edges})"
@@ -164,8 +193,7 @@ class SparseLaplacian(Laplacian):
 
 def _coo(edge_index: Tensor, weights: Tensor, num_nodes: int) -> Tensor:
     """Build a float64 COO matrix of ``num_nodes`` rows and columns."""
-    with torch.sparse.check_sparse_tensor_invariants():
-        return torch.sparse_coo_tensor(edge_index, weights.double(), (num_nodes, num_nodes)).coalesce()
+    return coo_matrix(edge_index, weights.double(), (num_nodes, num_nodes))
 
 
 def _as_coo(adjacency: Any) -> Tensor:

@@ -1,0 +1,169 @@
+"""Convolutions with rotated copies of learned filters."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from tigranet.circular_harmonics import basis_size, circular_harmonics
+from tigranet.graphs.grid import GridLaplacian
+from tigranet.graphs.laplacian import Laplacian
+
+
+class SteerableConv(nn.Module):
+    r"""The base class of convolutions whose filters are learned sums of circular harmonics, rotated to N orientations.
+
+    A *feature* is a function of position and orientation: N maps, one per orientation :math:`\theta_j = 2 \pi j / N`.
+    When the image is rotated by :math:`\theta_k`, the maps rotate with it, and orientation j becomes j + k. This is
+    exact for quarter turns. For other angles it is as accurate as the filters are smooth.
+
+    The filters that lead to orientation j are those that lead to orientation 0, rotated by :math:`\theta_j`. See
+    :mod:`tigranet.circular_harmonics` for the basis :math:`\psi`, whose rotation costs nothing.
+
+    Outside a free grid the border pixels are repeated, so that a plain background stays plain. The torus has no border.
+    The layer needs a pixel grid, because other graphs have no directions.
+
+    Maps are ordered (orientation, feature): map ``j * features + c`` is orientation j of feature c.
+
+    Args:
+        in_maps: Number of input maps: N per feature, or one per channel of an image without orientations.
+        in_orientations: Number of orientations of the input: N, or 1.
+        out_features: Number of output features.
+        orientations: Number N of orientations, a multiple of 4.
+        size: Side length of the filters in pixels, odd.
+
+    Raises:
+        ValueError: If a number is invalid.
+    """
+
+    basis: Float[Tensor, "orientations basis pixels"]
+
+    def __init__(self, in_maps: int, in_orientations: int, out_features: int, orientations: int, size: int) -> None:
+        super().__init__()
+        if orientations < 4 or orientations % 4:
+            raise ValueError(f"expected a number of orientations that is a multiple of 4, got {orientations}")
+        if in_maps < 1 or in_maps % in_orientations or out_features < 1:
+            raise ValueError(
+                f"expected at least 1 output feature, and {in_orientations} input maps per feature, "
+                f"got {out_features} and {in_maps} input maps"
+            )
+        self.in_maps, self.in_orientations, self.orientations = in_maps, in_orientations, orientations
+        self.out_features, self.out_maps, self.size = out_features, orientations * out_features, size
+        in_features = in_maps // in_orientations
+        self.weight = nn.Parameter(torch.empty(out_features, in_features, in_orientations, basis_size(size)))
+        basis = torch.from_numpy(circular_harmonics(size, orientations)).flatten(2)
+        self.register_buffer("basis", basis.to(self.weight.dtype), persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Initialise the weights so that each map keeps its mean square through a ReLU and this layer."""
+        nn.init.normal_(self.weight, std=math.sqrt(2 / self.weight[0].numel()))
+
+    def filters(self) -> Float[Tensor, "out_maps in_maps size size"]:
+        r"""Compute the filters from every input map to every output map.
+
+        Returns:
+            The filter from orientation i to orientation j: the basis, rotated by :math:`\theta_j` and weighted by the
+            entry j - i of the weights.
+        """
+        with torch.autocast(self.weight.device.type, enabled=False):
+            weight = self.weight[:, :, self._orientation_differences()]  # (out, in, j, i, basis)
+            filters = torch.einsum("oajib,jbp->joiap", weight, self.basis.to(weight.dtype))
+        return filters.reshape(self.out_maps, self.in_maps, self.size, self.size)
+
+    def _orientation_differences(self) -> Int[Tensor, "orientations in_orientations"]:
+        output = torch.arange(self.orientations, device=self.weight.device)
+        return (output[:, None] - output[None, : self.in_orientations]) % self.in_orientations
+
+    def forward(
+        self,
+        y: Float[Tensor, "batch in_maps nodes"],
+        laplacian: Laplacian,
+        omega: Bool[Tensor, "batch 1 nodes"] | None = None,
+    ) -> Float[Tensor, "batch out_maps nodes"]:
+        """Convolve maps with the filters.
+
+        Args:
+            y: Maps.
+            laplacian: The grid.
+            omega: Nodes of interest; the result is zero elsewhere. None for all nodes.
+
+        Returns:
+            The output maps, stored pixel by pixel (channels last), which is the fastest order for convolutions.
+
+        Raises:
+            ValueError: If ``y`` is not (batch, in_maps, nodes).
+            TypeError: If ``laplacian`` is not that of a grid.
+        """
+        if y.ndim != 3 or y.shape[1] != self.in_maps:
+            raise ValueError(f"{self!r} reads signals (batch, {self.in_maps}, nodes), got shape {tuple(y.shape)}")
+        if not isinstance(laplacian, GridLaplacian):
+            raise TypeError(
+                f"{self!r} needs a pixel grid, because {laplacian!r} has no directions: "
+                "use MixedConv and GradientProduct, MC and GP in the notation, on other graphs"
+            )
+        images = y.unflatten(2, (laplacian.height, laplacian.width))
+        padded = laplacian.pad(images, self.size // 2)
+        z = _channels_last(F.conv2d(_channels_last(padded), _channels_last(self.filters()))).flatten(2)
+        return z if omega is None else z * omega
+
+    def extra_repr(self) -> str:
+        """Describe the layer."""
+        return f"{self.in_maps}, {self.out_features}, orientations={self.orientations}, size={self.size}"
+
+
+def _channels_last(x: Float[Tensor, "n channels height width"]) -> Float[Tensor, "n channels height width"]:
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+class LiftingConv(SteerableConv):
+    r"""From maps without orientation, such as an image, to features with N orientations.
+
+    .. math:: z_{o,j} = \sum_{a} \sum_{b} w_{o,a,b}\, (R_{\theta_j} \psi_b) * y_a .
+
+    See :class:`SteerableConv`.
+
+    Args:
+        in_maps: Number of input maps.
+        out_features: Number of output features.
+        orientations: Number N of orientations, a multiple of 4.
+        size: Side length of the filters in pixels, odd.
+
+    Shape:
+        ``y`` (batch, in_maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, orientations * out_features, nodes).
+
+    Example:
+        >>> LiftingConv(1, 3, orientations=8, size=5)(torch.rand(2, 1, 20), GridLaplacian(4, 5)).shape
+        torch.Size([2, 24, 20])
+    """
+
+    def __init__(self, in_maps: int, out_features: int, orientations: int, size: int) -> None:
+        super().__init__(in_maps, 1, out_features, orientations, size)
+
+
+class GroupConv(SteerableConv):
+    r"""From features to features: a convolution over positions and orientations.
+
+    .. math:: z_{o,j} = \sum_{a,i} \sum_{b} w_{o,a,j-i,b}\, (R_{\theta_j} \psi_b) * y_{a,i} ,
+
+    with j - i modulo N: how an edge lies relative to another one, whatever the orientation of both. See
+    :class:`SteerableConv`.
+
+    Args:
+        in_maps: Number of input maps, N per feature.
+        out_features: Number of output features.
+        orientations: Number N of orientations, a multiple of 4.
+        size: Side length of the filters in pixels, odd.
+
+    Shape:
+        ``y`` (batch, in_maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, orientations * out_features, nodes).
+
+    Example:
+        >>> GroupConv(24, 2, orientations=8, size=3)(torch.rand(2, 24, 20), GridLaplacian(4, 5)).shape
+        torch.Size([2, 16, 20])
+    """
+
+    def __init__(self, in_maps: int, out_features: int, orientations: int, size: int) -> None:
+        super().__init__(in_maps, orientations, out_features, orientations, size)

@@ -1,0 +1,175 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.autograd import gradcheck
+
+from tigranet import GridLaplacian, SparseLaplacian
+from tigranet.circular_harmonics import circular_harmonics
+from tigranet.layers import GroupBlock, GroupConv, LiftingConv, OrientationMax
+from tigranet.testing import blobs, equivariance_error, on_nodes, torus_shifts
+
+BOUNDARIES = ["free", "torus"]
+
+
+def quarter_turn(orientations, features, height, width, turns=1):
+    """The action of quarter turns on features: the maps rotate, and the orientations are permuted."""
+
+    def move(z):
+        rotated = on_nodes(lambda x: torch.rot90(x, turns, (-2, -1)), height, width)(z)
+        return rotated.unflatten(1, (orientations, features)).roll(turns * orientations // 4, 1).flatten(1, 2)
+
+    return move
+
+
+def rotate_plain(height, width, turns):
+    return on_nodes(lambda x: torch.rot90(x, turns, (-2, -1)), height, width)
+
+
+# the layers compute what their docstrings define
+
+
+@pytest.mark.parametrize("orientations", [4, 8])
+def test_the_filter_between_two_orientations_is_the_rotated_combination_of_the_basis(orientations):
+    conv = GroupConv(3 * orientations, 2, orientations, size=3).double()
+    basis = torch.from_numpy(circular_harmonics(3, orientations))
+    filters = conv.filters().reshape(orientations, 2, orientations, 3, 3, 3)
+    for j in range(orientations):
+        for i in range(orientations):
+            weights = conv.weight[:, :, (j - i) % orientations]
+            torch.testing.assert_close(filters[j, :, i], torch.einsum("oab,bxy->oaxy", weights, basis[j]))
+
+
+@pytest.mark.parametrize(("boundary", "mode"), [("free", "replicate"), ("torus", "circular")])
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_the_layer_is_a_convolution_on_the_padded_image(boundary, mode, size):
+    conv, y = LiftingConv(2, 3, 4, size).double(), torch.randn(2, 2, 6, 7, dtype=torch.float64)
+    expected = F.conv2d(F.pad(y, (size // 2,) * 4, mode=mode), conv.filters())
+    actual = conv(y.flatten(2), GridLaplacian(6, 7, boundary=boundary))
+    torch.testing.assert_close(actual, expected.flatten(2))
+    omega = torch.rand(2, 1, 42) < 0.5
+    torch.testing.assert_close(conv(y.flatten(2), GridLaplacian(6, 7, boundary=boundary), omega), actual * omega)
+
+
+def test_a_plain_background_stays_plain():
+    conv = LiftingConv(1, 3, 8, 5)
+    z = conv(torch.full((1, 1, 48), 0.7), GridLaplacian(6, 8))
+    torch.testing.assert_close(z, z[..., :1].expand_as(z))
+    by_orientation = z[0, :, 0].reshape(8, 3)
+    torch.testing.assert_close(by_orientation, by_orientation[:1].expand(8, 3))
+
+
+# the layers have the symmetry that their docstrings claim
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("orientations", [4, 8, 12])
+@pytest.mark.parametrize(("height", "width"), [(6, 6), (5, 8)])
+def test_quarter_turns_rotate_the_maps_and_permute_the_orientations(boundary, orientations, height, width):
+    y = torch.randn(2, 2, height * width, dtype=torch.float64)
+    lift = LiftingConv(2, 3, orientations, 5).double()
+    layers = [GroupConv(3 * orientations, 3, orientations, 3), GroupBlock(3 * orientations, orientations, 3)]
+    for turns in (1, 2, 3):
+        side, other = (height, width) if turns == 2 else (width, height)
+        grid, turned_grid = (
+            GridLaplacian(height, width, boundary=boundary),
+            GridLaplacian(side, other, boundary=boundary),
+        )
+        z = lift(y, grid)
+        turned = lift(rotate_plain(height, width, turns)(y), turned_grid)
+        torch.testing.assert_close(turned, quarter_turn(orientations, 3, height, width, turns)(z))
+        for layer in layers:
+            expected = quarter_turn(orientations, 3, height, width, turns)(layer.double().eval()(z, grid))
+            torch.testing.assert_close(layer(turned, turned_grid), expected)
+
+
+def test_the_maximum_over_orientations_rotates_as_plain_maps():
+    z, grid = torch.randn(3, 16, 49, dtype=torch.float64), GridLaplacian(7, 7)
+    layer = OrientationMax(16, 5, 8).double()
+    layer(z, grid)
+    layer.eval()
+    for turns in (1, 2, 3):
+        moved = quarter_turn(8, 2, 7, 7, turns)(z)
+        torch.testing.assert_close(layer(moved, grid), rotate_plain(7, 7, turns)(layer(z, grid)))
+
+
+def test_shifts_on_the_torus_are_exact_up_to_rounding():
+    grid = GridLaplacian(6, 5, boundary="torus")
+    lift, block = LiftingConv(1, 2, 4, 3).double(), GroupBlock(8, 4, 3).double().eval()
+    y = torch.randn(1, 1, 30, dtype=torch.float64)
+    for shift in list(torus_shifts(6, 5))[1::5]:
+        error = equivariance_error(lambda y: block(lift(y, grid), grid), y, on_nodes(shift, 6, 5))
+        assert error < 1e-13
+
+
+@pytest.mark.parametrize("size", [5, 7])
+def test_smooth_images_rotate_by_one_orientation_for_every_45_degrees(size):
+    """The mean square of each orientation over the image is permuted, up to the anisotropy of the pixels."""
+    grid, conv = GridLaplacian(28, 28), LiftingConv(1, 4, 8, size)
+
+    def energies(degrees):
+        return conv(blobs(degrees).flatten(2), grid).unflatten(1, (8, 4)).square().mean((2, 3))
+
+    upright = energies(0)
+    for turns in range(1, 8):
+        torch.testing.assert_close(energies(45 * turns), upright.roll(turns, 1), rtol=0.02, atol=0.001)
+
+
+# gradients, precision, wrong input
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_gradcheck(boundary):
+    grid, conv = GridLaplacian(3, 4, boundary=boundary), GroupConv(8, 2, 4, 3).double()
+    y = torch.randn(1, 8, 12, dtype=torch.float64, requires_grad=True)
+
+    def function(y, weight):
+        return torch.func.functional_call(conv, {"weight": weight}, (y, grid))
+
+    assert gradcheck(function, (y, conv.weight.detach().requires_grad_()))
+
+
+def test_autocast_computes_in_half_precision_and_keeps_the_filters_exact():
+    conv, y, grid = LiftingConv(1, 2, 8, 5), torch.rand(2, 1, 64), GridLaplacian(8, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        z = conv(y, grid)
+        assert conv.filters().dtype == torch.float32
+    assert z.dtype == torch.bfloat16
+    torch.testing.assert_close(z.float(), conv(y, grid), rtol=0.05, atol=0.05)
+
+
+def test_the_result_is_stored_pixel_by_pixel():
+    z = LiftingConv(1, 2, 8, 5)(torch.rand(2, 1, 64), GridLaplacian(8, 8))
+    assert z.stride(1) == 1
+    assert GroupBlock(16, 8, 3)(z, GridLaplacian(8, 8)).stride(1) == 1
+    assert GridLaplacian(8, 8).coarsening(z).stride(1) == 1
+
+
+def test_the_scale_of_maps_is_kept():
+    torch.manual_seed(0)
+    conv, grid = GroupConv(64, 8, 8, 5), GridLaplacian(16, 16)
+    z = conv(torch.relu(torch.randn(8, 64, 256)), grid)
+    assert 0.5 < z.std() < 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((8, 2, 6, 3), ["multiple of 4", "got 6"]),
+        ((8, 2, 0, 3), ["multiple of 4", "got 0"]),
+        ((9, 2, 4, 3), ["4 input maps per feature", "9 input maps"]),
+        ((8, 0, 4, 3), ["at least 1 output feature", "got 0"]),
+        ((8, 2, 4, 4), ["odd", "4"]),
+    ],
+)
+def test_wrong_numbers_are_errors(arguments, words):
+    with pytest.raises(ValueError, match="expected") as error:
+        GroupConv(*arguments)
+    assert all(word in str(error.value) for word in words)
+
+
+def test_wrong_signals_and_other_graphs_are_errors():
+    conv = LiftingConv(2, 3, 8, 3)
+    with pytest.raises(ValueError, match=r"\(batch, 2, nodes\).*\(1, 3, 20\)"):
+        conv(torch.rand(1, 3, 20), GridLaplacian(4, 5))
+    with pytest.raises(TypeError, match=r"SparseLaplacian.*GP"):
+        conv(torch.rand(1, 2, 3), SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
