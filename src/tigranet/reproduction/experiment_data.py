@@ -9,14 +9,13 @@ from torch import Tensor
 from tigranet.data import DataSet, LabelledImages
 from tigranet.data.splits import draw, draw_balanced
 from tigranet.evaluation.rotation_protocol import mean_colour
+from tigranet.layers.disc_window import IMAGE_SOFTNESS, disc
 from tigranet.reproduction.experiment import Experiment
 
 MAX_VALIDATION_IMAGES = 1_000
 """With few training images, no more validation images than this are used, so that validation does not take longer."""
 HELD_OUT_DIVISOR = 3
 """A data set without validation images lends this part of its training images, one third, where they are needed."""
-DISC_SOFTNESS = 2.0
-"""Width of the border of the disc, in pixels."""
 
 
 def experiment_data(experiment: Experiment, data: DataSet, seed: int) -> DataSet:
@@ -72,7 +71,7 @@ def draw_any(labels: Int[Tensor, " images"], seed: int, count: int) -> Int[Tenso
         Positions of the images, in increasing order.
 
     Example:
-        >>> draw_any(torch.zeros(3), seed=0, count=5)
+        >>> draw_any(torch.tensor([0, 1, 0]), seed=0, count=5)
         tensor([0, 1, 2])
     """
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
@@ -104,10 +103,8 @@ def apply_disc(
 ) -> Float[Tensor, "batch maps height width"]:
     r"""Show images through a disc with a soft border, on a background of one colour.
 
-    With the distance :math:`\rho` of a pixel from the centre of the image, half the shorter side R, and the
-    softness s, a pixel x of colour m outside becomes :math:`m + w(\rho) (x - m)`, where
-
-    .. math:: w(\rho) = \min(1, \max(0, (R - \rho) / s))
+    With the disc w of :func:`tigranet.layers.disc_window.disc` and the colour m outside, a pixel x becomes
+    :math:`m + w (x - m)`.
 
     Args:
         images: The images.
@@ -116,9 +113,6 @@ def apply_disc(
     Returns:
         The images, of the same size.
     """
-    height, width = images.shape[2:]
-    y, x = (torch.arange(side, dtype=images.dtype) - (side - 1) / 2 for side in (height, width))
-    distance = torch.hypot(y[:, None], x[None, :])
-    window = ((min(height, width) / 2 - distance) / DISC_SOFTNESS).clamp(0, 1).to(images.device)
+    window = disc(*images.shape[2:], IMAGE_SOFTNESS, like=images)
     background = colour.to(images)[:, None, None]
     return background + window * (images - background)

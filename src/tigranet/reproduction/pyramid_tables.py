@@ -3,11 +3,11 @@
 All rows of a table are trained with one recipe, except where a row says so, so that they have the same budget.
 """
 
-import re
 from typing import Any
 
 from tigranet.architecture import PRESETS
 from tigranet.choices import Precision
+from tigranet.reproduction.architecture_variants import without_coarsening, without_residuals
 from tigranet.reproduction.experiment import C8, ROTATED_TRAINING, Experiment, TableSpec
 from tigranet.training import Recipe
 
@@ -156,53 +156,8 @@ def _rotated_digits(method: str, architecture: str, note: str) -> Experiment:
     )
 
 
-def without_coarsening(layers: str) -> str:
-    """Remove the coarsenings from a network of group convolutions, at equal cost.
-
-    Half the height and width and twice the features cost as much as before. So without coarsening, all levels have as
-    many features as the first.
-
-    Args:
-        layers: The layers of the network.
-
-    Returns:
-        The layers without D, and with the same number of features everywhere.
-
-    Example:
-        >>> without_coarsening("LC[8,5]-GB[3]-D-GC[16,3]-GB[5]-MO[64]-S[0]")
-        'LC[8,5]-GB[3]-GC[8,3]-GB[5]-MO[64]-S[0]'
-    """
-    first = re.search(r"LC\[(\d+)", layers)
-    features = first[1] if first else "1"
-    kept = "-".join(layer for layer in layers.split("-") if layer != "D")
-    return re.sub(r"\bGC\[\d+", f"GC[{features}", kept)
-
-
-def without_residuals(layers: str) -> str:
-    """Replace the residual blocks of a network of group convolutions by plain convolutions.
-
-    Args:
-        layers: The layers of the network.
-
-    Returns:
-        The layers with two GC in place of each GB.
-
-    Example:
-        >>> without_residuals("LC[8,5]-GB[3]-D-GC[16,3]-GB[5]-MO[64]-S[0]")
-        'LC[8,5]-GC[8,3]-GC[8,3]-D-GC[16,3]-GC[16,5]-GC[16,5]-MO[64]-S[0]'
-    """
-    replaced, features = [], "1"
-    for layer in layers.split("-"):
-        if convolution := re.match(r"(?:LC|GC)\[(\d+)", layer):
-            features = convolution[1]
-        block = re.fullmatch(r"GB\[(\d+)\]", layer)
-        replaced += [f"GC[{features},{block[1]}]"] * 2 if block else [layer]
-    return "-".join(replaced)
-
-
 def _pyramid_ablation(preset: str = "pyramid") -> tuple[Experiment, ...]:
     """Return a network for photographs, and variants that differ in one part."""
-    layers = PRESETS.get(preset, DIGITS_PYRAMID)
 
     def variant(
         note: str, architecture: str = preset, options: dict[str, Any] = DISC, recipe: dict[str, Any] | None = None
@@ -216,14 +171,14 @@ def _pyramid_ablation(preset: str = "pyramid") -> tuple[Experiment, ...]:
     undeformed = {"zoom": 0.0, "stretch": 0.0, "as_is": 0.0}
     return (
         variant(""),
-        variant("no coarsening", without_coarsening(layers)),
-        variant("not residual", without_residuals(layers)),
+        variant("no coarsening", without_coarsening(preset)),
+        variant("not residual", without_residuals(preset)),
         variant("no window", options={"window": "none"}),
         variant("no weight decay", recipe={"weight_decay": 0.0}),
         variant("no dropout", recipe={"dropout": 0.0}),
         variant("labels not smoothed", recipe={"smoothing": 0.0}),
         variant("no cutout", recipe={"cutout": 0.0}),
-        variant("none of these four", recipe=unregularised),
+        variant("no weight decay, no dropout, labels not smoothed, no cutout", recipe=unregularised),
         variant("no blur", recipe={"blur": 0.0}),
         variant("no zoom, no stretch", recipe=undeformed),
         variant("no tone, no tint", recipe={"tone": 0.0, "tint": 0.0}),
@@ -235,7 +190,6 @@ def _pyramid_ablation(preset: str = "pyramid") -> tuple[Experiment, ...]:
 
 def _presets(data: str, images: int | None) -> tuple[Experiment, ...]:
     """Return all presets with their default recipes, trained on the same images and measured on validation images."""
-    presets = dict.fromkeys((*PRESETS, *PYRAMIDS))
     return tuple(
         Experiment(
             "TIGraNet",
@@ -247,7 +201,7 @@ def _presets(data: str, images: int | None) -> tuple[Experiment, ...]:
             balanced_draw=False,
             on_validation=True,
         )
-        for preset in presets
+        for preset in PRESETS
     )
 
 
