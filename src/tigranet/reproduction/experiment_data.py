@@ -113,6 +113,7 @@ def apply_disc(
     Returns:
         The images, of the same size.
     """
-    window = disc(*images.shape[2:], IMAGE_SOFTNESS, like=images)
+    height, width = images.shape[2:]
+    window = disc(height, width, IMAGE_SOFTNESS, like=images)
     background = colour.to(images)[:, None, None]
     return background + window * (images - background)
