@@ -114,8 +114,8 @@ def rotate_with_colour(
         The rotated images, of the same size.
 
     Example:
-        >>> rotate_with_colour(torch.zeros(1, 1, 3, 3), 45.0, torch.tensor([1.0])).squeeze()[0, 0] > 0.5
-        tensor(True)
+        >>> rotate_with_colour(torch.zeros(1, 1, 5, 5), 45.0, torch.tensor([1.0])).squeeze()[0]
+        tensor([0.8284, 0.1213, 0.0000, 0.1213, 0.8284])
     """
     height, width = images.shape[2:]
     quarters, rest = divmod(degrees, 90)
