@@ -94,3 +94,14 @@ def test_nothing_inside_the_disc_leaves_the_canvas_at_any_angle():
     for degrees in (10.0, 45.0, 200.0):
         rotated = rotate_with_colour(images, degrees, colour)
         assert float((rotated - 0.5).sum()) == pytest.approx(float((images - 0.5).sum()), rel=2e-3)
+
+
+def test_a_final_training_includes_the_validation_images():
+    data = data_set()
+    result = experiment_data(replace(EXPERIMENT, includes_validation=True), data, seed=0)
+    assert torch.equal(result.train.images, torch.cat([data.train.images, data.validation.images]))
+    assert torch.equal(result.train.labels, torch.cat([data.train.labels, data.validation.labels]))
+    assert len(result.validation.labels) == 0
+    assert result.test is data.test
+    few = experiment_data(replace(EXPERIMENT, includes_validation=True, images=65), data, seed=0)
+    assert [len(part.labels) for part in (few.train, few.validation)] == [65, 0]

@@ -95,3 +95,9 @@ def test_all_presets_are_compared_on_validation_images_with_their_default_recipe
         for images in sizes:
             rows = [row for row in table.rows if (row.data, row.images) == (data, images)]
             assert [row.architecture for row in rows] == list(PRESETS)
+
+
+def test_no_row_is_measured_on_images_that_it_is_trained_on():
+    for name, table in PYRAMID_TABLES.items():
+        assert not any(row.on_validation and row.includes_validation for row in table.rows)
+        assert table.on_validation == (name in ("pyramid-ablation", "presets"))

@@ -5,6 +5,7 @@ import torch
 
 from tigranet.reproduction import experiment_data
 from tigranet.reproduction import run_experiment as module
+from tigranet.reproduction.render import select_records
 from tigranet.reproduction.run_experiment import build_network, load_cached, run_experiment
 from tigranet.reproduction.tables import TABLES
 
@@ -40,6 +41,14 @@ def test_a_part_is_left_out(small):
     assert isinstance(net.standardise, torch.nn.Identity)
     images = torch.rand(2, 1, 28, 28)
     assert torch.equal(net(images), net.classifier(net.features(images)))
+
+
+def test_a_network_can_be_trained_without_validation_images(small):
+    row = replace(TABLES["table2"].rows[2], includes_validation=True)
+    record = run_experiment(row, "mnist-012", seed=0, epochs=1)
+    assert (record["images"], record["validation"], record["includes validation"]) == (40, None, True)
+    assert select_records(row, [record], epochs=1) == [record]
+    assert select_records(replace(row, includes_validation=False), [record], epochs=1) == []
 
 
 def test_it_is_trained_on_as_few_images_as_it_says(small, monkeypatch):

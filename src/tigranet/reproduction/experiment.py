@@ -56,6 +56,8 @@ class Experiment:
     :func:`tigranet.reproduction.experiment_data.apply_disc`."""
     on_validation: bool = False
     """Whether the validation images take the place of the test images, which are then not used at all."""
+    includes_validation: bool = False
+    """Whether the network is trained on the validation images too, after all choices have been made."""
     precision: Precision = "tf32"
     """Precision of matrix products during training."""
 

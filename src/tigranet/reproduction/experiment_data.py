@@ -31,6 +31,8 @@ def experiment_data(experiment: Experiment, data: DataSet, seed: int) -> DataSet
     """
     if experiment.on_validation:
         data = validate_as_test(data, seed)
+    if experiment.includes_validation:
+        data = train_on_validation(data)
     if experiment.images is not None:
         validation_images = min(MAX_VALIDATION_IMAGES, len(data.validation.labels))
         choose = draw_balanced if experiment.balanced_draw else draw_any
@@ -57,6 +59,19 @@ def validate_as_test(data: DataSet, seed: int) -> DataSet:
         kept, held_out = draw(labels, data.class_names, seed, len(labels) - len(labels) // HELD_OUT_DIVISOR)
         data = replace(data, train=data.train.take(kept), validation=data.train.take(held_out))
     return replace(data, test=data.validation, test_files=None, test_positions=None)
+
+
+def train_on_validation(data: DataSet) -> DataSet:
+    """Add the validation images to the training images.
+
+    Args:
+        data: The data set.
+
+    Returns:
+        A data set without validation images.
+    """
+    pairs = zip(data.train[:2], data.validation[:2], strict=True)
+    return replace(data, train=LabelledImages(*map(torch.cat, pairs)), validation=data.validation.take([]))
 
 
 def draw_any(labels: Int[Tensor, " images"], seed: int, count: int) -> Int[Tensor, " drawn"]:

@@ -123,6 +123,7 @@ def _conditions(experiment: Experiment) -> Record:
         "layers": experiment.layers,
         "options": experiment.options,
         "windowed": experiment.windowed,
+        "includes validation": experiment.includes_validation,
         "precision": experiment.precision,
         "measured on": "validation" if experiment.on_validation else "test",
     }

@@ -93,6 +93,7 @@ def run_experiment(
             "options": experiment.options,
             "without": experiment.without,
             "windowed": experiment.windowed,
+            "includes validation": experiment.includes_validation,
             "precision": experiment.precision,
             "measured on": "validation" if experiment.on_validation else "test",
             "seed": seed,
