@@ -40,7 +40,7 @@ DECIMALS: dict[Column, int] = {"error": 2, "log_loss": 3}
 COLUMN_NOTES: dict[Column, str] = {
     "moved": "Moved: rotated; shifted for MNIST-trans; both for MNIST-rot-trans; not moved for ETH-80.",
     "drop": "Drop: upright minus moved, in percentage points.",
-    "protocol": "Mean of 37 angles: all test images rotated by 0, 10, ..., 360 degrees, with the mean colour outside.",
+    "protocol": "Mean of 37 angles: all images rotated by 0, 10, ..., 360 degrees, with the mean colour outside.",
     "balanced": "Balanced accuracy: mean over the classes of the accuracy on their images.",
     "log_loss": "Log loss: mean of minus the natural logarithm of the probability of the true class.",
     "minutes": "Minutes: duration of one training.",
