@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from calibration import calibrate
-from tigranet.baselines import STN, ConvNet, GroupCNN, HarmNet
+from tigranet.baselines import STN, ConvNet, GroupCNN, HarmNet, ResNet
 from tigranet.baselines.baseline import parameter_count
 from tigranet.baselines.group_cnn import rotated_discs
 from tigranet.baselines.harmnet import MODULUS_EPSILON, harmonic_rings
@@ -18,6 +18,7 @@ BUILDERS = {
     "STN": lambda classes, size, maps: STN("C[3]-ST[6]-C[4]-FC[5]", classes, size, maps),
     "HarmNet": lambda classes, size, maps: HarmNet(f"HRC[{maps},3]-HCN[3]-HRC[3,3]-HRC[3,4]", classes, size, maps),
     "GroupCNN": lambda classes, size, maps: GroupCNN("LC[4,3]-P[2]-GC[4]-FC[5]", classes, size, maps),
+    "ResNet": lambda classes, size, maps: ResNet("RB[8,1]-RB[12,2]-FC[9]", classes, size, maps),
 }
 
 
@@ -125,12 +126,30 @@ def group_cnn_logits(net, images):
     return perceptron(features, net.classifier[0], net.classifier[2])
 
 
+def resnet_logits(net, images):
+    """With strides as every second pixel of a full convolution."""
+    stem, norm, _, *blocks, _, _ = net.filters
+    maps = batch_norm(F.conv2d(images, stem.weight, padding=1), norm, (-1, 1, 1)).clamp(min=0)
+    for number, block in enumerate(blocks):
+        first, first_norm, _, second, second_norm = block.branch
+        step = 2 if number == 1 else 1
+        branch = F.conv2d(maps, first.weight, padding=1)[..., ::step, ::step]
+        branch = F.conv2d(batch_norm(branch, first_norm, (-1, 1, 1)).clamp(min=0), second.weight, padding=1)
+        if number == 1:
+            conv, shortcut_norm = block.shortcut
+            weighted = torch.einsum("o i y x, b i h w -> b o h w", conv.weight, maps[..., ::step, ::step])
+            maps = batch_norm(weighted, shortcut_norm, (-1, 1, 1))
+        maps = (maps + batch_norm(branch, second_norm, (-1, 1, 1))).clamp(min=0)
+    return perceptron(maps.mean((2, 3)), net.classifier[0], net.classifier[2])
+
+
 REFERENCES = {
     "ConvNet": convnet_logits,
     "ConvNet with GAP": convnet_with_gap_logits,
     "STN": stn_logits,
     "HarmNet": harmnet_logits,
     "GroupCNN": group_cnn_logits,
+    "ResNet": resnet_logits,
 }
 
 
@@ -182,6 +201,16 @@ def test_a_batch_of_one_image_gives_finite_gradients(build):
     gradients = [parameter.grad for parameter in net.parameters()]
     assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
     assert gradients[-1].any()
+
+
+def test_dropout_lies_before_the_classifier_and_is_off_by_default(build):
+    net, images = build(3, 12, 1).eval(), torch.rand(2, 1, 12, 12)
+    assert net.dropout.p == 0
+    features = net.filters(images)
+    net.dropout.p = 1.0
+    assert torch.equal(net(images), net.classifier(features))
+    net.dropout.train()
+    assert torch.equal(net(images), net.classifier(torch.zeros_like(features)))
 
 
 def test_double_precision_gives_the_same_logits(build):

@@ -1,3 +1,4 @@
+import itertools
 import re
 
 import pytest
@@ -47,6 +48,15 @@ def test_parameters_are_counted_by_hand():
 def test_it_has_roughly_as_many_parameters_as_tigranet(group, suffix, tigranet_preset, classes):
     net = GroupCNN(group + suffix, classes, 28)
     assert parameter_count(net) == pytest.approx(parameter_count(TIGraNet(tigranet_preset, classes)), rel=0.15)
+
+
+def test_the_preset_for_photographs_has_1_to_4_million_parameters():
+    maps = [16, 16, 32, 32, 64, 64]
+    filters = 21 * (3 * 16 + 8 * sum(before * after for before, after in itertools.pairwise(maps))) + 2 * sum(maps)
+    connected = (64 * 128 + 128) + (128 * 10 + 10)
+    net = GroupCNN("c8-large", 10, 32, 3)
+    assert parameter_count(net) == filters + connected == 1_344_314
+    assert net.eval()(torch.rand(1, 3, 32, 32)).shape == (1, 10)
 
 
 def test_a_filter_has_21_points_on_7x7_pixels():

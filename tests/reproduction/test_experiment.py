@@ -18,5 +18,10 @@ def test_presets_of_tigranet_are_written_out():
     assert Experiment("STN", "mnist-rot", "paper").layers == "paper"
 
 
-def test_only_one_table_varies_the_number_of_training_images():
-    assert [name for name, table in TABLES.items() if table.varies_training_size] == ["few"]
+def test_tables_that_vary_the_number_of_training_images_have_a_curve_if_their_data_are_the_same():
+    assert [name for name, table in TABLES.items() if table.varies_training_size] == ["few", "plankton", "presets"]
+    assert [name for name, table in TABLES.items() if table.has_curve] == ["few", "plankton"]
+
+
+def test_paper_columns_come_first():
+    assert TABLES["table2"].all_columns == ("train", "validation", "moved", "test", "nearest", "drop")

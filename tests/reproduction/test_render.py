@@ -3,7 +3,7 @@ import io
 from dataclasses import replace
 
 from tigranet.reproduction.experiment import Experiment
-from tigranet.reproduction.render import as_csv, as_markdown, select_records
+from tigranet.reproduction.render import as_csv, as_markdown, as_row_list, select_records
 from tigranet.reproduction.tables import TABLES
 
 EXPERIMENT = Experiment("TIGraNet", "eth80", "paper", ("95.1",))
@@ -88,3 +88,54 @@ def test_the_csv_has_one_row_per_run_with_its_recipe_and_command():
         "drop",
     } <= set(rows[0])
     assert as_csv("table4", TABLE, []) == ""
+
+
+def measured(seed, mean, **more):
+    rotations = {"mean": mean, "at_45": mean - 2, "at_90": mean + 2}
+    return run(seed, 90.0, rotations=rotations, scores={"balanced_accuracy": 60.0, "log_loss": 1.23456}, **more)
+
+
+def test_columns_that_only_some_tables_have():
+    columns = ("protocol", "at_45", "at_90", "balanced", "log_loss", "error", "minutes", "cpu_minutes")
+    table = replace(TABLE, columns=(), extra_columns=columns, rows=(replace(EXPERIMENT, reported=()),))
+    runs = [measured(0, 80.0, seconds=60.0, cpu_seconds=120.0), measured(1, 82.0, seconds=120.0, cpu_seconds=360.0)]
+    text = as_markdown(table, runs)
+    assert (
+        "| mean of 37 angles | 45 degrees | 90 degrees | balanced accuracy | log loss | test error, % | minutes "
+        "| minutes on 2 CPU cores |"
+    ) in text
+    assert (
+        "| 81.0 ± 1.4 | 79.0 ± 1.4 | 83.0 ± 1.4 | 60.0 ± 0.0 | 1.235 ± 0.000 | 10.00 ± 0.00 | 1.5 ± 0.7 | 4.0 ± 2.8 |"
+    ) in text
+    assert "0, 10, ..., 360 degrees" in text
+    (row, _) = csv.DictReader(io.StringIO(as_csv("photographs", table, runs)))
+    assert (row["mean of 37 angles"], row["log loss"], row["minutes on 2 CPU cores"]) == ("80.0", "1.2346", "2.0")
+    assert "not measured" in as_markdown(table, [run(0, 90.0)])  # an old record lacks these
+    assert "mean of 37 angles" not in as_csv("table4", TABLE, runs)
+
+
+def test_results_on_validation_images_are_called_so():
+    experiment = replace(EXPERIMENT, reported=(), on_validation=True)
+    table = replace(TABLE, columns=(), extra_columns=("test", "rotated"), rows=(experiment,))
+    record = run(0, 90.0) | {"measured on": "validation"}
+    text = as_markdown(table, [record, run(1, 91.0) | {"measured on": "test"}])
+    assert "| upright validation | rotated validation |" in text
+    assert "test" not in text.splitlines()[2]
+    assert select_records(experiment, [record, run(1, 91.0) | {"measured on": "test"}]) == [record]
+
+
+def test_runs_with_other_images_precision_or_options_do_not_count():
+    same = run(0, 90.0, options={}, windowed=False, precision="tf32")
+    others = [same | {"windowed": True}, same | {"precision": "bf16"}, same | {"options": {"boundary": "torus"}}]
+    assert select_records(EXPERIMENT, [*others, same]) == [same]
+
+
+def test_a_run_that_two_processes_measured_counts_once():
+    runs = [run(0, 90.0), run(1, 91.0), run(0, 99.0)]
+    assert select_records(EXPERIMENT, runs) == runs[:2]
+    assert "| 90.5 ± 0.7 |" in as_markdown(TABLE, runs)
+
+
+def test_rows_are_listed_with_their_numbers_and_seeds():
+    lines = as_row_list(TABLE, [run(2, 92.0), run(0, 90.0)]).splitlines()
+    assert lines[-2:] == ["| 1 | eth80 | TIGraNet | 0, 2 |", "| 2 | eth80 | HarmNet | none |"]

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from tigranet.architecture import PRESETS
 from tigranet.reproduction import reproduce as module
-from tigranet.reproduction.reproduce import reproduce
+from tigranet.reproduction.experiment import Experiment
+from tigranet.reproduction.reproduce import list_rows, reproduce
 from tigranet.reproduction.results_file import append_record, read_records
 from tigranet.reproduction.tables import TABLES
 from tigranet.training import Diverged
@@ -188,3 +189,40 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(small, tmp_pat
     with pytest.raises(NotADirectoryError, match="file"):
         reproduce("table2", tmp_path / "file", quick=True)
     assert small == []
+
+
+def test_rows_are_selected_by_number(small, tmp_path):
+    reproduce("table2", tmp_path, seeds=[0], epochs=1, rows=[3, 6])
+    assert [record["row"] for record in read_records(tmp_path / "table2.jsonl")] == ["ConvNet", "TIGraNet (no jitter)"]
+    text = list_rows("table2", tmp_path, epochs=1)
+    assert "| 3 | mnist-012 | ConvNet | 0 |" in text
+    assert "| 4 | mnist-012 | STN | none |" in text
+    with pytest.raises(ValueError, match=r"table2 .*1 to 8, got 0, 9"):
+        reproduce("table2", tmp_path, rows=[9, 0, 1])
+    with pytest.raises(ValueError, match=r"table2 .*STN and row 3"):
+        reproduce("table2", tmp_path, rows=[3], methods=["STN"])
+    with pytest.raises(ValueError, match="'table1'"):
+        list_rows("table1", tmp_path)
+
+
+def test_the_columns_of_the_table_are_measured(small, tmp_path, monkeypatch):
+    row = TABLES["table2"].rows[2]
+    columns = ("test", "protocol", "at_45", "at_90", "balanced", "log_loss", "minutes")
+    monkeypatch.setitem(TABLES, "photographs", replace(TABLES["photographs"], rows=(row,), extra_columns=columns))
+    text = reproduce("photographs", tmp_path, seeds=[0], epochs=1).markdown
+    (record,) = read_records(tmp_path / "photographs.jsonl")
+    assert len(record["rotations"]["by_angle"]) == 37
+    assert f"| {record['test']:.1f} | {record['rotations']['mean']:.1f} |" in text
+    assert f"| {record['scores']['log_loss']:.3f} |" in text
+    assert (record["precision"], record["windowed"], record["measured on"]) == ("tf32", False, "test")
+
+
+def test_a_row_that_needs_another_package_is_named_and_the_others_go_on(small, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "GMR_Conv", None)
+    monkeypatch.delitem(sys.modules, "GMR_Conv.gmr_resnet", raising=False)
+    rows = (Experiment("GMRResNet", "cifar10", "gmr-resnet18"), TABLES["table2"].rows[2])
+    monkeypatch.setitem(TABLES, "photographs", replace(TABLES["photographs"], rows=rows, extra_columns=("test",)))
+    result = reproduce("photographs", tmp_path, seeds=[0], epochs=1)
+    (run,) = result.skipped
+    assert re.fullmatch(r"photographs, cifar10, seed 0: GMRResNet: .*pip install.*", run)
+    assert [record["row"] for record in read_records(result.records)] == ["ConvNet"]

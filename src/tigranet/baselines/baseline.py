@@ -27,6 +27,8 @@ class Baseline(nn.Module):
 
     NOTATION: ClassVar[type[Notation]]
     filters: nn.Sequential
+    dropout: nn.Dropout
+    """Between filters and classifier. A recipe may set its probability, which is 0 otherwise."""
     classifier: nn.Sequential
     input_shape: tuple[int, int, int]
     """Channels, height and width of the images."""
@@ -44,6 +46,7 @@ class Baseline(nn.Module):
         self.architecture = self.NOTATION.parse(architecture) if isinstance(architecture, str) else architecture
         self.num_classes, self.in_maps = num_classes, in_maps
         self.input_shape = (in_maps, height, width)
+        self.dropout = nn.Dropout(0.0)
 
     def forward(self, images: Float[Tensor, "batch in_maps height width"]) -> Float[Tensor, "batch classes"]:
         """Return logits.
@@ -63,7 +66,7 @@ class Baseline(nn.Module):
                 f"expected images of shape (batch, {expected}), got {tuple(images.shape)}: "
                 "resize the images, or build the network with another image_size or in_maps"
             )
-        return self.classifier(self.filters(images))
+        return self.classifier(self.dropout(self.filters(images)))
 
     def extra_repr(self) -> str:
         """Return the constructor arguments for ``repr``."""

@@ -50,7 +50,8 @@ class GroupArchitecture(Notation):
     """A group CNN in the notation of the paper.
 
     It has one LC layer, then any number of GC and P layers, then any number of FC layers. The presets have 4 or 8
-    orientations and about as many parameters as the two networks of TIGraNet.
+    orientations and about as many parameters as the two networks of TIGraNet; ``c8-large`` is for photographs and has
+    1.3 million.
 
     Args:
         layers: The layers in order.
@@ -69,6 +70,7 @@ class GroupArchitecture(Notation):
         "c8-small": "LC[8,3]-P[2]-GC[10]-FC[50]-FC[30]-FC[10]",
         "c4": "LC[4,10]-P[2]-GC[20]-P[2]-GC[100]-FC[500]-FC[300]-FC[100]",
         "c8": "LC[8,10]-P[2]-GC[20]-P[2]-GC[50]-FC[500]-FC[300]-FC[100]",
+        "c8-large": "LC[8,16]-GC[16]-P[2]-GC[32]-GC[32]-P[2]-GC[64]-GC[64]-FC[128]",
     }
 
 
@@ -223,7 +225,7 @@ class GroupCNN(Baseline):
 
     Args:
         architecture: The notation of :class:`GroupArchitecture`, a preset (``c4``, ``c8``, ``c4-small``,
-            ``c8-small``), or a parsed value.
+            ``c8-small``, ``c8-large``), or a parsed value.
         num_classes: Number of classes. The last layer, which computes the logits, is implicit in the notation.
         image_size: Height and width of the images, or one number for square images.
         in_maps: Number of channels of the images.

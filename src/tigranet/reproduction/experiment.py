@@ -4,8 +4,25 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tigranet.architecture import PRESETS
+from tigranet.choices import Precision
 
-Column = Literal["train", "validation", "test", "moved", "nearest", "rotated", "drop"]
+Column = Literal[
+    "train",
+    "validation",
+    "test",
+    "moved",
+    "nearest",
+    "rotated",
+    "drop",
+    "error",
+    "protocol",
+    "at_45",
+    "at_90",
+    "balanced",
+    "log_loss",
+    "minutes",
+    "cpu_minutes",
+]
 """A measured quantity that a table shows."""
 
 
@@ -30,7 +47,19 @@ class Experiment:
     without: tuple[str, ...] = ()
     """Parts of the network that are replaced by the identity."""
     images: int | None = None
-    """Number of training images, the same for each class; None for all."""
+    """Number of training images; None for all."""
+    balanced_draw: bool = True
+    """Whether the ``images`` are the same number for each class. Otherwise they are drawn from all images alike, and
+    the classes are as frequent as in the data set."""
+    windowed: bool = False
+    """Whether all images, for training and for testing, are seen through a disc. See
+    :func:`tigranet.reproduction.experiment_data.apply_disc`."""
+    on_validation: bool = False
+    """Whether the validation images take the place of the test images, which are then not used at all."""
+    includes_validation: bool = False
+    """Whether the network is trained on the validation images too, after all choices have been made."""
+    precision: Precision = "tf32"
+    """Precision of matrix products during training."""
 
     @property
     def kind(self) -> str:
@@ -67,9 +96,24 @@ class TableSpec:
     """Number of runs of each experiment."""
 
     @property
+    def all_columns(self) -> tuple[Column, ...]:
+        """The columns from left to right, without those of the paper's results."""
+        return (*self.columns, *self.extra_columns)
+
+    @property
     def varies_training_size(self) -> bool:
         """Whether the experiments differ in the number of training images."""
         return any(experiment.images is not None for experiment in self.rows)
+
+    @property
+    def has_curve(self) -> bool:
+        """Whether there is a curve over the number of training images: if that varies, and all data are the same."""
+        return self.varies_training_size and len({experiment.data for experiment in self.rows}) == 1
+
+    @property
+    def on_validation(self) -> bool:
+        """Whether the results are those of validation images."""
+        return any(experiment.on_validation for experiment in self.rows)
 
 
 ROTATED_TRAINING: dict[str, Any] = {"note": "trained on turned images", "recipe": {"turned": True}}

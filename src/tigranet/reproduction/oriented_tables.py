@@ -1,30 +1,16 @@
 """Experiments that are not in the paper: the oriented networks, an ablation of them, and few training images."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tigranet.architecture import DP, GP, MC, MP, OP, Architecture, S
 from tigranet.notation import Layer
+from tigranet.reproduction.architecture_variants import replace_layers
 from tigranet.reproduction.experiment import C4, C8, ROTATED_TRAINING, Experiment, TableSpec
 from tigranet.training import Recipe
 from tigranet.training.recipe import default_augmentation
 
-L = TypeVar("L", bound=Layer)
 TRAINING_SIZES = (50, 100, 500, 1_000, 5_000)
 """Numbers of training images in the table ``few``."""
-
-
-def _replace_layers(
-    kind: type[L], replacement: Callable[[L], tuple[Layer, ...]], architecture: str = "oriented"
-) -> str:
-    """Replace every layer of one kind in an architecture.
-
-    >>> _replace_layers(OP, lambda op: (), "MC[8,2]-OP[4]-MC[8,2]-OP[4]-S[2]")
-    'MC[8,2]-MC[8,2]-S[2]'
-    """
-    layers = Architecture.parse(architecture).layers
-    replaced = [replacement(layer) if isinstance(layer, kind) else (layer,) for layer in layers]
-    return str(Architecture(tuple(layer for group in replaced for layer in group)))
 
 
 def _without_first_block(architecture: str = "oriented") -> str:
@@ -52,27 +38,27 @@ def _oriented_ablation(data: str) -> tuple[Experiment, ...]:
 
     return (
         variant(""),
-        variant("no products", _replace_layers(OP, lambda op: ())),
-        variant("GP in place of OP", _replace_layers(OP, lambda op: (GP(op.pairs, op.smoothings),))),
-        variant("MP in place of OP", _replace_layers(OP, lambda op: (MP(op.pairs, op.smoothings),))),
-        variant("smoothed", _replace_layers(OP, _smooth_once_more)),
+        variant("no products", replace_layers(OP, lambda op: ())),
+        variant("GP in place of OP", replace_layers(OP, lambda op: (GP(op.pairs, op.smoothings),))),
+        variant("MP in place of OP", replace_layers(OP, lambda op: (MP(op.pairs, op.smoothings),))),
+        variant("smoothed", replace_layers(OP, _smooth_once_more)),
         variant(
             "smoothed, degree 3",
-            _replace_layers(OP, _smooth_once_more, _replace_layers(MC, lambda mc: (MC(mc.maps, 3),))),
+            replace_layers(OP, _smooth_once_more, replace_layers(MC, lambda mc: (MC(mc.maps, 3),))),
         ),
-        variant("degree 2", _replace_layers(MC, lambda mc: (MC(mc.maps, 2),))),
+        variant("degree 2", replace_layers(MC, lambda mc: (MC(mc.maps, 2),))),
         variant("two blocks", _without_first_block()),
         variant(
             "half the maps",
-            _replace_layers(
+            replace_layers(
                 OP,
                 lambda op: (OP(op.pairs // 2, op.smoothings),),
-                _replace_layers(MC, lambda mc: (MC(mc.maps // 2, mc.degree),)),
+                replace_layers(MC, lambda mc: (MC(mc.maps // 2, mc.degree),)),
             ),
         ),
-        variant("statistics of orders 0 and 1", _replace_layers(S, lambda s: (S(1),))),
-        variant("statistics of order 0", _replace_layers(S, lambda s: (S(0),))),
-        variant("pooled", _replace_layers(S, lambda s: (DP(300), s))),  # the paper's last pooling keeps 300 nodes too
+        variant("statistics of orders 0 and 1", replace_layers(S, lambda s: (S(1),))),
+        variant("statistics of order 0", replace_layers(S, lambda s: (S(0),))),
+        variant("pooled", replace_layers(S, lambda s: (DP(300), s))),  # the paper's last pooling keeps 300 nodes too
         variant("no jitter", recipe={"jitter": 0.0}),
         variant("no warp", recipe={"warp": 0.0}),
         variant("no warp, no stretch", recipe={"warp": 0.0, "stretch": 0.0}),

@@ -1,14 +1,15 @@
 """Measure the experiments of a table, one after the other, and write the table beside the paper's results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from tigranet.atomic_files import atomic_write
+from tigranet.baselines.gmr_resnet import MissingPackageError
 from tigranet.reproduction.experiment import Experiment, TableSpec
-from tigranet.reproduction.render import QUICK_DATA, as_csv, as_markdown, select_records
+from tigranet.reproduction.render import QUICK_DATA, as_csv, as_markdown, as_row_list, select_records
 from tigranet.reproduction.results_file import append_record, read_records
 from tigranet.reproduction.run_experiment import run_experiment
 from tigranet.reproduction.tables import TABLES
@@ -27,7 +28,9 @@ class ReproducedTable:
     diverged: tuple[str, ...] = ()
     """The runs that diverged, which are not in the table."""
     pictures: tuple[Path, ...] = ()
-    """Pictures of the table, for a table that varies the number of training images."""
+    """Pictures of the table, if it has a curve over the number of training images."""
+    skipped: tuple[str, ...] = ()
+    """The runs that need a package that is not installed."""
 
 
 def records_path(results: Path, name: str, quick: bool = False) -> Path:
@@ -58,6 +61,7 @@ def reproduce(
     data_dir: Path | None = None,
     methods: Sequence[str] = (),
     data: Sequence[str] = (),
+    rows: Sequence[int] = (),
     measure: bool = True,
     device: str = "auto",
     command: str = "",
@@ -77,26 +81,27 @@ def reproduce(
         data_dir: Folder of the named data sets.
         methods: Only these methods, or experiments given by their full names; by default all.
         data: Only these data sets; by default all.
+        rows: Only these rows, numbered from 1; by default all.
         measure: Whether to measure; otherwise the table is written from the results that are there.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
         command: The command that the user typed, for the records.
         console: Where to show progress.
 
     Returns:
-        The table, and the runs that diverged.
+        The table, and the runs that diverged or were skipped.
 
     Raises:
-        ValueError: If there is no such table, method or data set.
+        ValueError: If there is no such table, method, data set or row.
         FileNotFoundError: If ``measure`` is off and nothing was measured yet.
         OSError: If ``results`` cannot be written.
     """
-    if name not in TABLES:
-        raise ValueError(f"there is no table '{name}', expected one of {', '.join(TABLES)}, or all")
-    table = TABLES[name]
+    table = find_table(name)
     _check_names(methods, data)
-    experiments = select_experiments(table, methods, data)
+    _check_rows(name, rows)
+    experiments = select_experiments(table, methods, data, rows)
     if not experiments:
-        selection = " and ".join(", ".join(names) for names in (methods, data) if names)
+        numbers = [f"row {row}" for row in rows]
+        selection = " and ".join(", ".join(names) for names in (methods, data, numbers) if names)
         known_methods = dict.fromkeys(experiment.method for experiment in table.rows)
         known_data = dict.fromkeys(experiment.data for experiment in table.rows)
         raise ValueError(
@@ -110,7 +115,7 @@ def reproduce(
     results.mkdir(parents=True, exist_ok=True)
     if seeds is None:
         seeds = range(1 if quick else table.seeds)
-    diverged = []
+    diverged, skipped = [], []
     for seed in seeds if measure else ():
         for experiment in experiments:
             data_name = QUICK_DATA.get(experiment.data, experiment.data) if quick else experiment.data
@@ -121,29 +126,77 @@ def reproduce(
             if console:
                 console.print(title)
             try:
-                record = run_experiment(experiment, data_name, seed, epochs, data_dir, device, console)
+                record = run_experiment(
+                    experiment, data_name, seed, epochs, data_dir, device, console, table.all_columns
+                )
             except Diverged as error:
                 diverged.append(f"{name}, {title}")
                 if console:
                     console.print(f"{title}: {error}")
                 continue
+            except MissingPackageError as error:
+                skipped.append(f"{name}, {title}: {error}")
+                continue
             append_record(path, record | {"command": command})
-    return _write_table(name, path, epochs, tuple(diverged), console)
+    return replace(_write_table(name, path, epochs, console), diverged=tuple(diverged), skipped=tuple(skipped))
 
 
-def select_experiments(table: TableSpec, methods: Sequence[str] = (), data: Sequence[str] = ()) -> list[Experiment]:
+def find_table(name: str) -> TableSpec:
+    """Return the table of a name.
+
+    Args:
+        name: A key of :data:`tigranet.reproduction.tables.TABLES`.
+
+    Returns:
+        The table.
+
+    Raises:
+        ValueError: If there is no such table.
+    """
+    if name not in TABLES:
+        raise ValueError(f"there is no table '{name}', expected one of {', '.join(TABLES)}, or all")
+    return TABLES[name]
+
+
+def list_rows(name: str, results: Path, *, quick: bool = False, epochs: int | None = None) -> str:
+    """Return the numbered rows of a table, with the seeds that are measured.
+
+    Args:
+        name: The name of the table.
+        results: The folder of the results.
+        quick: Whether the results are those of quick runs.
+        epochs: Number of epochs instead of each experiment's own.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: If there is no such table.
+    """
+    return as_row_list(find_table(name), read_records(records_path(results, name, quick)), epochs)
+
+
+def select_experiments(
+    table: TableSpec, methods: Sequence[str] = (), data: Sequence[str] = (), rows: Sequence[int] = ()
+) -> list[Experiment]:
     """Select experiments of a table.
 
     Args:
         table: The table.
         methods: Methods, or names of experiments; empty for all.
         data: Data sets; empty for all.
+        rows: Numbers of rows, from 1; empty for all.
 
     Returns:
-        The experiments that fit both.
+        The experiments that fit all of them.
     """
-    experiments = [experiment for experiment in table.rows if not methods or _names(experiment) & set(methods)]
-    return [experiment for experiment in experiments if not data or experiment.data in data]
+    return [
+        experiment
+        for number, experiment in enumerate(table.rows, start=1)
+        if (not methods or _names(experiment) & set(methods))
+        and (not data or experiment.data in data)
+        and (not rows or number in rows)
+    ]
 
 
 def _names(experiment: Experiment) -> set[str]:
@@ -164,9 +217,14 @@ def _check_names(methods: Sequence[str], data: Sequence[str]) -> None:
         )
 
 
-def _write_table(
-    name: str, path: Path, epochs: int | None, diverged: tuple[str, ...], console: Console | None
-) -> ReproducedTable:
+def _check_rows(name: str, rows: Sequence[int]) -> None:
+    """Check that a table has rows of these numbers."""
+    count = len(TABLES[name].rows)
+    if unknown := sorted(row for row in set(rows) if not 1 <= row <= count):
+        raise ValueError(f"{name} has the rows 1 to {count}, got {', '.join(map(str, unknown))}")
+
+
+def _write_table(name: str, path: Path, epochs: int | None, console: Console | None) -> ReproducedTable:
     """Write the table, all runs, and the picture if the table has one."""
     table, records = TABLES[name], read_records(path)
     markdown = as_markdown(table, records, epochs)
@@ -175,11 +233,11 @@ def _write_table(
             with atomic_write(path.with_suffix(suffix)) as file:
                 file.write(content)
     pictures: list[Path] = []
-    if table.varies_training_size and has_matplotlib():
+    if table.has_curve and has_matplotlib():
         from tigranet.figures.training_size import save_training_size
         from tigranet.reproduction.training_size import training_size_curves
 
         pictures = save_training_size(path.with_suffix(""), training_size_curves(table, records, epochs))
-    elif table.varies_training_size and console:
+    elif table.has_curve and console:
         console.print("no picture, because matplotlib is not installed: pip install 'tigranet[figures]'", markup=False)
-    return ReproducedTable(markdown, path, diverged, tuple(pictures))
+    return ReproducedTable(markdown, path, pictures=tuple(pictures))

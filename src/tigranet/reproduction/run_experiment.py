@@ -1,6 +1,7 @@
 """Run one experiment with one seed: build its network, train it, and measure it."""
 
-from dataclasses import asdict, replace
+from collections.abc import Collection
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,14 @@ from torch import nn
 from tigranet import baselines
 from tigranet.baselines.baseline import Baseline
 from tigranet.data import DataSet, load
-from tigranet.data.splits import draw_balanced
+from tigranet.devices import select_accelerator
 from tigranet.model import TIGraNet
-from tigranet.reproduction.experiment import Experiment
+from tigranet.reproduction.column_measurements import measure_columns
+from tigranet.reproduction.experiment import Column, Experiment
+from tigranet.reproduction.experiment_data import experiment_data
 from tigranet.reproduction.results_file import Record
-from tigranet.training import Recipe
+from tigranet.training import Hardware, Recipe
 from tigranet.workflows.measured_training import train_and_measure
-
-MAX_VALIDATION_IMAGES = 1_000
-"""With few training images, no more validation images than this are used, so that validation does not take longer."""
 
 
 def build_network(experiment: Experiment, data: DataSet) -> nn.Module:
@@ -51,6 +51,7 @@ def run_experiment(
     data_dir: Path | None = None,
     device: str = "auto",
     console: Console | None = None,
+    columns: Collection[Column] = (),
 ) -> Record:
     """Train and measure the network of an experiment.
 
@@ -62,36 +63,46 @@ def run_experiment(
         data_dir: Folder of the named data sets.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
         console: Where to show progress.
+        columns: The columns of the table, some of which need further measurements.
 
     Returns:
         The record of the run.
     """
-    data = load_cached(data_name, seed, data_dir)
-    if experiment.images is not None:
-        validation_images = min(MAX_VALIDATION_IMAGES, len(data.validation.labels))
-        data = replace(
-            data,
-            train=data.train.take(draw_balanced(data.train.labels, seed, experiment.images)),
-            validation=data.validation.take(list(range(validation_images))),
-        )
+    data = experiment_data(experiment, load_cached(data_name, seed, data_dir), seed)
     torch.manual_seed(seed)
     network = build_network(experiment, data)
     overrides: dict[str, Any] = experiment.recipe | {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     recipe = Recipe.for_network(network, len(data.train.labels), **overrides)
     boundary = experiment.options.get("boundary", "free") if experiment.method == "TIGraNet" else "-"
+    hardware = Hardware(select_accelerator(device), precision=experiment.precision)
     result = train_and_measure(
-        network, experiment.architecture, data, recipe, console, boundary=boundary, device=device
+        network,
+        experiment.architecture,
+        data,
+        recipe,
+        console,
+        boundary=boundary,
+        device=device,
+        hardware=hardware,
     )
-    return result.to_json() | {
-        "row": experiment.name,
-        "options": experiment.options,
-        "without": experiment.without,
-        "seed": seed,
-        "epochs given": epochs,
-        "layers": experiment.layers,
-        "images": len(data.train.labels),
-        "recipe": asdict(recipe),
-    }
+    return (
+        result.to_json()
+        | measure_columns(network, data, recipe, columns)
+        | {
+            "row": experiment.name,
+            "options": experiment.options,
+            "without": experiment.without,
+            "windowed": experiment.windowed,
+            "includes validation": experiment.includes_validation,
+            "precision": experiment.precision,
+            "measured on": "validation" if experiment.on_validation else "test",
+            "seed": seed,
+            "epochs given": epochs,
+            "layers": experiment.layers,
+            "images": len(data.train.labels),
+            "recipe": asdict(recipe),
+        }
+    )
 
 
 @lru_cache(maxsize=2)
