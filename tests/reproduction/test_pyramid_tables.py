@@ -6,8 +6,7 @@ from tigranet.architecture import PRESETS, Architecture
 from tigranet.reproduction.pyramid_tables import PRESET_SIZES, PYRAMID_TABLES
 from tigranet.training import Recipe
 
-ADDED_FIELDS = {"weight_decay", "shift", "flip", "tint", "blur", "cutout", "dropout", "average"}
-RECIPE_FIELDS = {field.name for field in fields(Recipe)} | ADDED_FIELDS
+RECIPE_FIELDS = {field.name for field in fields(Recipe)}
 WITH_ONE_RECIPE = ("photographs", "rotmnist", "plankton")
 
 
