@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tigranet
 from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
+from tigranet.architecture import Architecture
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
 
@@ -208,6 +209,8 @@ def test_the_random_state_of_the_caller_does_not_change(digits):
         (np.ones((6, 2, 2, 2, 2)), {}, r"\(n, H, W\), \(n, H, W, C\) or \(n, features\), got shape \(6, 2, 2, 2, 2\)"),
         (np.ones((6, 4)), {"architecture": "SC[2]"}, "SC .*2 numbers"),
         (np.ones((6, 4)), {"epochs": 0}, "epochs .*1, got 0"),
+        (np.ones((6, 4)), {"window": "round"}, "window .*'auto', 'none', 'disc', got 'round'"),
+        (np.ones((6, 4)), {"margin": -1}, "margin .*at least 0.*, got -1"),
         (np.ones((6, 0, 4)), {}, "at least 2 pixels"),
         (np.ones((6, 4)), {"image_shape": 5}, r"image_shape .*\(height, width\) or .*, got 5"),
         (np.ones((6, 2, 2)), {"image_shape": "2x2"}, "image_shape .*, got '2x2'"),
@@ -259,6 +262,7 @@ def test_labels_that_name_no_class_are_errors(labels, error, message, without_sh
         ({"learning_rate": "x"}, "learning_rate .*number or None, got 'x'"),
         ({"jitter": "a"}, "jitter .*number, got 'a'"),
         ({"jitter": None}, "jitter .*number, got None"),
+        ({"margin": 1.5}, "margin .*integer, got 1.5"),
     ],
 )
 def test_values_of_a_wrong_type_are_errors(arguments, message, without_shape_checks):
@@ -275,6 +279,39 @@ def test_numbers_of_numpy_are_accepted(without_shape_checks):
         "balanced": np.bool_(True),
     }
     TIGraNetClassifier(TINY, **parameters).fit(np.random.default_rng(0).random((6, 4)), np.arange(6) % 2)
+
+
+def test_the_architecture_is_chosen_for_the_number_and_the_size_of_the_images(monkeypatch):
+    requests = []
+
+    def choose(train_images, image_side):
+        requests.append((train_images, image_side))
+        return Architecture.parse(TINY)
+
+    monkeypatch.setattr("tigranet.estimator.choose_architecture", choose)
+    X, y = np.random.default_rng(0).random((10, 6, 9)), np.arange(10) % 2
+    classifier = TIGraNetClassifier(epochs=1, random_state=0).fit(X, y)
+    assert requests == [(10, 9)]
+    assert str(classifier.model_.architecture) == TINY
+    assert classifier.architecture == "auto"
+    named = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(named.predict_proba(X), classifier.predict_proba(X))
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize("kind", [TIGraNetClassifier, InvariantFeatures])
+def test_the_window_and_the_margin_reach_the_network(kind):
+    X, y = np.random.default_rng(0).random((6, 8, 8)), np.arange(6) % 2
+    options = {"random_state": 0} | ({"epochs": 1} if kind is TIGraNetClassifier else {})
+    fitted = kind(TINY, margin=2, **options).fit(X, y)
+    assert (fitted.model_.window, fitted.model_.margin) == ("none", 2)
+    fitted = kind(TINY, window="disc", **options).fit(X, y)
+    assert (fitted.model_.window, fitted.model_.margin) == ("disc", 0)
+    changed = X.copy()
+    changed[:, 0, 0] = 1 - changed[:, 0, 0]
+    np.testing.assert_array_equal(fitted.transform(changed), fitted.transform(X))  # a corner does not matter
+    steerable = kind("LC[2,3]-MO[4]-S[0]", **options).fit(X, y)
+    assert steerable.model_.window == "disc"  # noise fills its frame
 
 
 def test_the_features_check_their_parameters_too(without_shape_checks):

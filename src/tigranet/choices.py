@@ -19,3 +19,5 @@ Accelerator = Literal["auto", "cpu", "gpu"]
 """The kind of device that a network is trained on."""
 Precision = Literal["tf32", "32", "bf16", "16"]
 """The precision of matrix products during training."""
+WindowOption = Literal["auto", "none", "disc"]
+"""The window that a user asks for: one of the two, or that which suits the training images and the network."""

@@ -15,11 +15,11 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import nn
 
 from tigranet.architecture import Architecture
-from tigranet.choices import Boundary, Keep, Schedule
+from tigranet.choices import Boundary, Keep, Schedule, WindowOption
+from tigranet.choose_architecture import choose_architecture
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
-from tigranet.model import TIGraNet
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe, fit
 from tigranet.training.process_state import seeded
@@ -37,8 +37,12 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
 
     Args:
         architecture: A preset, such as ``paper-small`` and ``paper``, which are those of the paper, or layers in the
-            paper's notation.
+            paper's notation. ``auto`` chooses a preset for the number and the size of the images, see
+            :func:`tigranet.choose_architecture.choose_preset`.
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
+        window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the images
+            of ``fit`` and the network, see :func:`tigranet.choose_window.choose_window`.
+        margin: Width in pixels of a border that repeats the outermost pixels of the image on all sides.
         image_shape: (H, W) or (H, W, C), where ``X`` is (n, features) and images are not square.
         epochs: Number of passes over the training images. None selects it for the number of images and the network, as
             for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.
@@ -96,9 +100,11 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
 
     def __init__(
         self,
-        architecture: str | Architecture = "oriented-small",
+        architecture: str | Architecture = "auto",
         *,
         boundary: Boundary = "free",
+        window: WindowOption = "auto",
+        margin: int = 0,
         image_shape: tuple[int, ...] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
@@ -127,6 +133,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
     ) -> None:
         self.architecture = architecture
         self.boundary = boundary
+        self.window = window
+        self.margin = margin
         self.image_shape = image_shape
         self.epochs = epochs
         self.batch_size = batch_size
@@ -184,8 +192,11 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
                     _check_sample_weight(sample_weight, images.numpy(), dtype=np.float32, ensure_non_negative=True)
                 )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            architecture = self.architecture
+            if architecture == "auto":
+                architecture = choose_architecture(len(images), max(images.shape[2:]))
             with seeded(seed):
-                net = TIGraNet(self.architecture, len(self.classes_), images.shape[1], boundary=self.boundary)
+                net = self._new_network(architecture, len(self.classes_), images)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
@@ -276,6 +287,8 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
     Args:
         architecture: A preset or layers in the paper's notation.
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
+        window: The same as for :class:`TIGraNetClassifier`.
+        margin: The same as for :class:`TIGraNetClassifier`.
         image_shape: (H, W) or (H, W, C), where ``X`` is (n, features) and images are not square.
         random_state: Seed or generator of the random weights that mix the maps.
 
@@ -297,11 +310,15 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         architecture: str | Architecture = "paper-small",
         *,
         boundary: Boundary = "free",
+        window: WindowOption = "auto",
+        margin: int = 0,
         image_shape: tuple[int, ...] | None = None,
         random_state: Any = 0,
     ) -> None:
         self.architecture = architecture
         self.boundary = boundary
+        self.window = window
+        self.margin = margin
         self.image_shape = image_shape
         self.random_state = random_state
 
@@ -323,7 +340,7 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
             self._check_parameters()
             images = self._images(X, reset=True)
             with seeded(int(check_random_state(self.random_state).randint(2**31 - 1))):
-                self.model_ = TIGraNet(self.architecture, 1, images.shape[1], boundary=self.boundary).eval()
+                self.model_ = self._new_network(self.architecture, 1, images).eval()
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from torch import Tensor
 
 from tigranet.architecture import Architecture
+from tigranet.choices import Boundary, WindowOption
+from tigranet.choose_window import choose_window
+from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.image_arrays import ImageFormat
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.file_predictions import feature_names
 from tigranet.model import TIGraNet
 
 BATCH_SIZE = 256
-"""Batch size of predictions and features."""
+"""Batch size of predictions and features of small images."""
 
 
 class ImageEstimator(BaseEstimator):
@@ -30,6 +34,9 @@ class ImageEstimator(BaseEstimator):
     """
 
     architecture: str | Architecture
+    boundary: Boundary
+    window: WindowOption
+    margin: int
     image_shape: tuple[int, ...] | None
     image_shape_: tuple[int, ...]
     model_: TIGraNet
@@ -73,10 +80,17 @@ class ImageEstimator(BaseEstimator):
                 f"got {shape!r}"
             )
 
+    def _new_network(self, architecture: str | Architecture, num_classes: int, images: Tensor) -> TIGraNet:
+        """Create the network for the images of ``fit``."""
+        layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+        window = choose_window(self.window, layers, images).window
+        return TIGraNet(layers, num_classes, images.shape[1], boundary=self.boundary, window=window, margin=self.margin)
+
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         images = self._images(X, reset=False)
-        return require_finite(apply_in_batches(self.model_, images.split(BATCH_SIZE), self.model_.features)).numpy()
+        batches = images.split(limit_batch_size(BATCH_SIZE, *images.shape[2:]))
+        return require_finite(apply_in_batches(self.model_, batches, self.model_.features)).numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features that ``transform`` returns.

@@ -74,6 +74,18 @@ def test_every_recipe_option_reaches_the_recipe(tigranet, monkeypatch, tmp_path)
     assert received == {}
 
 
+def test_window_and_margin_reach_the_network(tigranet, tmp_path):
+    options = (*SMALL, "--window", "disc", "--margin", "2", "--json")
+    code, out, err = tigranet("train", "mnist-012", "-o", tmp_path / "m", *options)
+    assert code == 0
+    assert "window: disc, as requested" in err
+    assert (json.loads(out)["window"], json.loads(out)["margin"]) == ("disc", 2)
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert (config["window"], config["margin"]) == ("disc", 2)
+    for words in (("--window", "round"), ("--margin", "-1"), ("--margin", "100000")):
+        assert tigranet("train", "mnist-012", "-o", tmp_path / "n", *SMALL, *words)[0] != 0
+
+
 def test_a_file_in_place_of_the_folder_is_found_before_training(tigranet, tmp_path):
     (tmp_path / "m").write_text("precious")
     code, _, err = tigranet("train", "mnist-012", "-o", tmp_path / "m")

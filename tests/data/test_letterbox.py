@@ -9,6 +9,7 @@ from tigranet.data import letterbox as letterbox_module
 from tigranet.data import pixel_rows
 from tigranet.data.find_images import image_files
 from tigranet.data.letterbox import (
+    MAX_DEFAULT_SIZE,
     UnreadableFile,
     default_file_size,
     default_size,
@@ -63,15 +64,16 @@ def test_an_unreadable_file_is_returned_with_the_reason(tmp_path):
 @pytest.mark.parametrize(
     ("sides", "expected"), [([], 64), ([1], 2), ([10, 20, 30], 20), ([10, 11], 10), ([100, 200], 64)]
 )
-def test_the_default_size_is_the_median_between_2_and_64(sides, expected):
-    assert default_size(sides) == expected
+def test_the_default_size_is_the_median_between_2_and_the_limit(sides, expected):
+    assert default_size(sides, 64) == expected
+    assert default_size([10**6]) == MAX_DEFAULT_SIZE
 
 
 @pytest.mark.parametrize(("shape", "expected"), [((12, 12), 12), ((200, 100), 64), ((20, 30), 30)])
 def test_the_default_size_of_files_is_that_of_their_longer_sides(tmp_path, shape, expected):
     fill(tmp_path, {"a": 3, "b": 3}, size=shape)
     (tmp_path / "a" / "broken.png").write_bytes(b"no image")
-    assert default_file_size(list(image_files(tmp_path))) == expected
+    assert default_file_size(list(image_files(tmp_path)), 64) == expected
 
 
 def test_a_file_that_is_known_to_be_unreadable_is_passed_on_in_its_place(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from tigranet.data import npz_data, npz_file
+from tigranet.data import mapped_images, npz_data, npz_file
 from tigranet.data.npz_data import read_npz_images
 
 RNG = np.random.default_rng(0)
@@ -160,7 +160,7 @@ def test_blocks_and_temporary_files_give_the_same_images(tmp_path, monkeypatch, 
     path = save_arrays(tmp_path, x=colour, y=LABELS)
     expected = read_npz_images(path, 9, color).images.clone()
     monkeypatch.setattr(npz_file, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(npz_data, "MAX_BYTES_IN_MEMORY", 1)
+    monkeypatch.setattr(mapped_images, "MAX_BYTES_IN_MEMORY", 1)
     assert torch.equal(read_npz_images(path, 9, color).images, expected)
 
 

@@ -8,6 +8,7 @@ from PIL import Image
 
 from images import fill, save
 from tigranet.data import Isometry, load_user_data
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.data.user_data import is_user_data
 
 
@@ -47,11 +48,20 @@ def test_small_square_images_of_one_size_are_unchanged(tmp_path):
     assert any(torch.equal(image[0], torch.from_numpy(pixels).float() / 255) for image in images)
 
 
-@pytest.mark.parametrize(("shape", "expected"), [((12, 12), 12), ((200, 100), 64), ((20, 30), 30)])
-def test_the_default_size_is_the_median_longer_side_and_at_most_64(tmp_path, shape, expected):
+@pytest.mark.parametrize(("shape", "expected"), [((12, 12), 12), ((300, 100), MAX_DEFAULT_SIZE), ((20, 30), 30)])
+def test_the_default_size_is_the_median_longer_side_up_to_a_limit(tmp_path, shape, expected):
     fill(tmp_path, {"a": 3, "b": 3}, size=shape)
     assert load_user_data(tmp_path)[0].train.images.shape[2:] == (expected, expected)
     assert load_user_data(tmp_path, size=10)[0].train.images.shape[2:] == (10, 10)
+
+
+def test_the_largest_default_size_can_be_changed(tmp_path):
+    fill(tmp_path / "files", {"a": 3, "b": 3}, size=(40, 90))
+    np.savez(tmp_path / "a.npz", x=np.random.default_rng(0).random((6, 40, 90)), y=[0, 1] * 3)
+    for path in (tmp_path / "files", tmp_path / "a.npz"):
+        for max_size, expected in ((30, 30), (100, 90)):
+            assert load_user_data(path, max_size=max_size)[0].train.images.shape[2:] == (expected, expected)
+        assert load_user_data(path, size=50, max_size=30)[0].train.images.shape[2:] == (50, 50)
 
 
 def test_unreadable_files_are_skipped_and_reported(tmp_path):
@@ -148,7 +158,7 @@ def test_every_test_image_has_its_file(tmp_path):
 def test_large_data_sets_are_the_same_on_disk_as_in_memory(tmp_path, monkeypatch):
     fill(tmp_path, {"a": 20, "b": 20})
     expected, _ = load_user_data(tmp_path)
-    monkeypatch.setattr("tigranet.data.user_data.MAX_BYTES_IN_MEMORY", 1000)
+    monkeypatch.setattr("tigranet.data.mapped_images.MAX_BYTES_IN_MEMORY", 1000)
     data, _ = load_user_data(tmp_path)
     for part in ("train", "validation", "test"):
         assert torch.equal(getattr(data, part).images, getattr(expected, part).images)

@@ -1,3 +1,4 @@
+import io
 import json
 import shutil
 import subprocess
@@ -6,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from rich.console import Console
 
 from images import fill
 from tigranet import TIGraNet
@@ -52,6 +54,50 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     card = (trained.folder / "README.md").read_text()
     assert "`a command`" in card
     assert f"| upright | {trained.result.test:.2f} |" in card
+
+
+def test_the_choices_for_the_user_are_explained(folder, small):
+    console = Console(file=io.StringIO(), width=80)
+    trained = train(folder, recipe={"epochs": 1}, console=console)
+    messages = console.file.getvalue()
+    assert "images: 12x12 pixels, grey; --size sets another size, --color keeps the colours\n" in messages
+    assert "network: oriented-small, the default for 28 training images of this size; --architecture" in messages
+    assert "28 of 28 examined training images fill their frame" in messages  # they are noise
+    assert "--window disc" in messages
+    assert (trained.network.window, trained.record["window"]) == ("none", "none")
+    console = Console(file=io.StringIO(), width=80)
+    train(small, **SMALL, console=console)
+    messages = console.file.getvalue()
+    assert "images: 28x28 pixels, grey\n" in messages
+    assert "network:" not in messages  # the caller named it
+    assert "window: none; the whole images are used, because only 0 of 30" in messages
+
+
+def test_the_window_and_the_margin_are_saved_with_the_network(folder, tmp_path):
+    trained = train(folder, tmp_path / "model", **SMALL, window="disc")
+    loaded = TIGraNet.from_pretrained(tmp_path / "model")
+    assert (loaded.window, loaded.margin) == (trained.record["window"], trained.record["margin"]) == ("disc", 0)
+    images = trained.data.test.images
+    changed = images.clone()
+    changed[..., 0, 0] += 1
+    assert torch.equal(loaded(changed), trained.network(images))  # a corner does not matter
+    assert evaluate(tmp_path / "model", folder).robustness.upright == trained.result.test
+    plain = train(folder, tmp_path / "model", **SMALL, margin=3).network
+    assert not torch.equal(plain(changed), plain(images))
+    assert TIGraNet.from_pretrained(tmp_path / "model").margin == 3
+
+
+@pytest.mark.parametrize("arguments", [{"window": "round"}, {"margin": -1}])
+def test_wrong_windows_and_margins_are_refused(small, arguments, without_shape_checks):
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        train(small, **SMALL, **arguments)
+
+
+def test_images_for_a_network_that_keeps_the_resolution_stay_small(tmp_path, monkeypatch):
+    fill(tmp_path, {"a": 6, "b": 6}, size=(100, 100))
+    monkeypatch.setattr("tigranet.choose_architecture.MAX_DEFAULT_SIZE", 80)
+    assert train(tmp_path, **SMALL).network.image_size == 64
+    assert train(tmp_path, **SMALL, size=90).network.image_size == 90
 
 
 def test_duplicates_are_counted_in_the_record_and_the_card(folder, tmp_path):

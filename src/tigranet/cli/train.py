@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from tigranet.choices import Accelerator, Boundary, Keep, Log, Precision, Schedule
+from tigranet.choices import Accelerator, Boundary, Keep, Log, Precision, Schedule, WindowOption
 from tigranet.cli.options import (
     HARDWARE_PANEL,
     MAX_SEED,
@@ -46,6 +46,17 @@ def train(
     boundary: Annotated[
         Boundary, typer.Option(help="free is the paper's grid; torus makes the invariance to shifts exact.")
     ] = "free",
+    window: Annotated[
+        WindowOption,
+        typer.Option(
+            help="disc fades out the corners of the images, which a rotation moves out of the frame; auto is disc for "
+            "networks with LC layers if most training images fill their frame, and none otherwise."
+        ),
+    ] = "auto",
+    margin: Annotated[
+        int,
+        typer.Option(min=0, help="Width in pixels of a border around the images that repeats their outermost pixels."),
+    ] = 0,
     seed: Annotated[
         int,
         typer.Option(
@@ -144,6 +155,8 @@ def train(
             output,
             architecture=architecture,
             boundary=boundary,
+            window=window,
+            margin=margin,
             seed=seed,
             size=size,
             color=color,

@@ -20,7 +20,7 @@ from tigranet.data.pixel_rows import PixelRows, unit_strips
 from tigranet.data.system_failures import is_system_failure
 
 MAX_DEFAULT_SIZE = 64
-"""Largest side length in pixels that is chosen automatically."""
+"""Largest side length in pixels that is chosen automatically, unless the network sets a lower one."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
 
@@ -161,23 +161,25 @@ def read_letterboxed(
             yield from pool.map(read, chunk)
 
 
-def default_size(sides: Sequence[int]) -> int:
+def default_size(sides: Sequence[int], max_size: int = MAX_DEFAULT_SIZE) -> int:
     """Choose the common side length for images of different sizes.
 
     Args:
         sides: Longer side of each image, in pixels.
+        max_size: Largest side length in pixels.
 
     Returns:
-        The median, at least 2 and at most ``MAX_DEFAULT_SIZE``, which is also the result for no images.
+        The median, at least 2 and at most ``max_size``, which is also the result for no images.
     """
-    return max(2, min(MAX_DEFAULT_SIZE, round(median(sides)))) if sides else MAX_DEFAULT_SIZE
+    return max(2, min(max_size, round(median(sides)))) if sides else max_size
 
 
-def default_file_size(paths: Sequence[Path]) -> int:
+def default_file_size(paths: Sequence[Path], max_size: int = MAX_DEFAULT_SIZE) -> int:
     """Choose the common side length for image files, from the headers of about 1,000 of them.
 
     Args:
         paths: Paths of the files. Those that cannot be read do not count.
+        max_size: Largest side length in pixels.
 
     Returns:
         The side length in pixels (see :func:`default_size`).
@@ -188,4 +190,4 @@ def default_file_size(paths: Sequence[Path]) -> int:
             sides.append(max(read_image_size(path)))
         except UnreadableImageError:
             continue  # reported when the image itself is read
-    return default_size(sides)
+    return default_size(sides, max_size)

@@ -1,7 +1,6 @@
 """Images and labels of a user in one .npz file."""
 
 import math
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,9 @@ from torch import Tensor
 
 from tigranet.data.image_arrays import check_channels_last
 from tigranet.data.image_index import PART_NAMES
-from tigranet.data.letterbox import default_size, letterbox
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, default_size, letterbox
 from tigranet.data.luminance import array_to_grey
+from tigranet.data.mapped_images import empty_images
 from tigranet.data.npz_file import ArrayHeader, NpzArrays, open_npz
 from tigranet.data.npz_labels import as_labels, as_texts, names_of_classes
 from tigranet.data.value_range import CURE, full_scale
@@ -22,8 +22,6 @@ from tigranet.data.value_range import CURE, full_scale
 IMAGE_NAMES = ("images", "image", "x", "data", "arr_0")
 LABEL_NAMES = ("labels", "label", "y", "targets", "arr_1")
 CLASS_NAMES = ("class_names", "classes", "label_names")
-MAX_BYTES_IN_MEMORY = 2**30
-"""Larger results are kept in a temporary file that is mapped into memory."""
 MAX_LABEL_BYTES = 2**28
 """Largest size of an array of labels, groups or names."""
 
@@ -44,7 +42,13 @@ class NpzImages:
     """Names of groups. Images of one group never go to different parts."""
 
 
-def read_npz_images(file: Path, size: int | None = None, color: bool = False, group: str | None = None) -> NpzImages:
+def read_npz_images(
+    file: Path,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    max_size: int = MAX_DEFAULT_SIZE,
+) -> NpzImages:
     """Read images and labels from an .npz file.
 
     The file has the arrays ``images`` and ``labels``, or other names in common use (``x``, ``y``); or such a pair for
@@ -52,14 +56,15 @@ def read_npz_images(file: Path, size: int | None = None, color: bool = False, gr
     optional. Other arrays are not read. Integers of 8 and 16 bits are divided by the largest value of their type, wider
     integers by the first of 1, 255 and 65535 that no pixel exceeds. Images are brought to one square size as files are.
 
-    Only a part of the images is in memory before its conversion. A result of more than ``MAX_BYTES_IN_MEMORY`` is kept
-    in a temporary file.
+    Only a part of the images is in memory before its conversion. A large result is kept in a temporary
+    file (see :func:`~tigranet.data.mapped_images.empty_images`).
 
     Args:
         file: Path of the file.
-        size: Side length in pixels, or None for the median of the longer sides, at most 64.
+        size: Side length in pixels, or None for the median of the longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance.
         group: Name of the array with the group of each image.
+        max_size: Largest side length that is chosen if ``size`` is None.
 
     Returns:
         The images of all parts.
@@ -89,7 +94,7 @@ def read_npz_images(file: Path, size: int | None = None, color: bool = False, gr
         parts = [(part, source.header(name).shape[0]) for part, (name, _) in pairs.items()]
         return NpzImages(
             class_names,
-            _to_one_size(source, [name for name, _ in pairs.values()], size, color),
+            _to_one_size(source, [name for name, _ in pairs.values()], size, color, max_size),
             tuple(positions.tolist()),
             tuple(part for part, count in parts for _ in range(count)),
             groups,
@@ -171,7 +176,7 @@ def _images_and_labels(file: Path, source: _Source, members: dict[str, str]) -> 
     return images, labels
 
 
-def _to_one_size(source: _Source, names: list[str], size: int | None, color: bool) -> Tensor:
+def _to_one_size(source: _Source, names: list[str], size: int | None, color: bool, max_size: int) -> Tensor:
     headers = [source.header(name) for name in names]
     stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
     channels = sorted(set(stored_channels)) if color else [1]
@@ -180,9 +185,10 @@ def _to_one_size(source: _Source, names: list[str], size: int | None, color: boo
             f"expected the same number of channels in all images of '{source.file}', got {channels[0]} and "
             f"{channels[-1]}: leave out --color"
         )
-    size = size or default_size([max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])])
+    sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
+    size = size or default_size(sides, max_size)
     whites = _white_values(source, names, headers)
-    result = _empty((sum(header.shape[0] for header in headers), channels[0], size, size))
+    result = empty_images(sum(header.shape[0] for header in headers), channels[0], size, size)
     position = 0
     for name, white in zip(names, whites, strict=True):
         for block in source.blocks(name):
@@ -194,14 +200,6 @@ def _to_one_size(source: _Source, names: list[str], size: int | None, color: boo
             result[position : position + len(pixels)] = torch.from_numpy(pixels.transpose(0, 3, 1, 2))
             position += len(pixels)
     return result
-
-
-def _empty(shape: tuple[int, ...]) -> Tensor:
-    """Return a tensor in memory or, if it is large, in an unnamed temporary file that is mapped into memory."""
-    if 4 * math.prod(shape) <= MAX_BYTES_IN_MEMORY:
-        return torch.empty(shape)
-    with tempfile.TemporaryFile() as file:
-        return torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
 
 
 def _white_values(source: _Source, names: list[str], headers: list[ArrayHeader]) -> list[int]:

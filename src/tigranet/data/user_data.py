@@ -1,11 +1,8 @@
 """A user's own images: a folder with one sub-folder per class, a table of paths and labels, or an .npz file."""
 
-import math
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,13 +14,14 @@ from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
 from tigranet.data.leakage import exclude_duplicate_images
-from tigranet.data.letterbox import UnreadableFile, default_file_size
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, UnreadableFile, default_file_size
+from tigranet.data.mapped_images import empty_images
 from tigranet.data.npz_data import read_npz_images
 from tigranet.data.splits import draw, split
 
 TABLE_SUFFIXES = (".csv", ".tsv")
-MAX_BYTES_IN_MEMORY = 2**30
-"""Larger parts of a data set are kept in a temporary file that is mapped into memory."""
+COPIED_TOGETHER = 64
+"""Number of images that are copied at a time, so that the copy takes little memory."""
 
 
 def is_user_data(path: Path) -> bool:
@@ -46,6 +44,7 @@ def load_user_data(
     group: str | None = None,
     train_images: int | None = None,
     step: Callable[[], None] = lambda: None,
+    max_size: int = MAX_DEFAULT_SIZE,
 ) -> tuple[DataSet, list[UnreadableFile]]:
     """Load a folder, a table or an .npz file as a data set.
 
@@ -61,12 +60,13 @@ def load_user_data(
         path: A folder (see :mod:`~tigranet.data.folder_index`), a table (see :mod:`~tigranet.data.csv_index`) or an
             .npz file (see :mod:`~tigranet.data.npz_data`).
         seed: Seed of the random split.
-        size: Side length of the images in pixels, or None for the median of their longer sides, at most 64.
+        size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance.
         group: How to find the group of an image: a regular expression for a folder, the name of a column for a table,
             or of an array for an .npz file. Images of one group are never in different parts.
         train_images: Number of training images.
         step: Called after each file that is decoded.
+        max_size: Largest side length that is chosen if ``size`` is None.
 
     Returns:
         The data set, and the files that cannot be read.
@@ -83,14 +83,15 @@ def load_user_data(
     repeated_rows = 0
     paths: list[Path] | None = None
     if path.suffix.lower() == ".npz":
-        arrays = read_npz_images(path, size, color, group)
+        arrays = read_npz_images(path, size, color, group, max_size)
         class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
         check_class_names(class_names, path)
         all_images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
     else:
         index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
         check_class_names(index.class_names, path)
-        images, readable, unreadable = decode_images(index.paths, size or default_file_size(index.paths), color, step)
+        side = size or default_file_size(index.paths, max_size)
+        images, readable, unreadable = decode_images(index.paths, side, color, step)
         unreadable = [*index.skipped, *unreadable]
         positions = readable.tolist()
         class_names, repeated_rows = index.class_names, index.repeated_rows
@@ -138,13 +139,9 @@ def _assign_parts(
 
 
 def _take(images: LabelledImages, indices: Tensor) -> LabelledImages:
-    """Select images, in memory or, if they are too large, in an unnamed temporary file that is mapped into memory."""
-    shape = (len(indices), *images.images.shape[1:])
-    if math.prod(shape) * images.images.itemsize <= MAX_BYTES_IN_MEMORY:
-        return images.take(indices)
-    with tempfile.TemporaryFile() as file:
-        pixels = torch.from_numpy(np.memmap(file, np.float32, "w+", shape=shape))
-    for rows in torch.arange(len(indices)).split(1024):
+    """Select images, in memory or, if they are too large, in a temporary file that is mapped into memory."""
+    pixels = empty_images(len(indices), *images.images.shape[1:])
+    for rows in torch.arange(len(indices)).split(COPIED_TOGETHER):
         pixels[rows] = images.images[indices[rows]]
     return LabelledImages(pixels, images.labels[indices])
 

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.data.augment.rigid import Interpolation, Isometry
+from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, module_device
 from tigranet.evaluation.predictions import Transform, highest_classes, identity
@@ -17,9 +18,9 @@ MIN_MOVED_IMAGES = 1000
 MAX_DRAWS = 10
 """Largest number of times that a data set is moved."""
 CPU_BATCH_SIZE = 256
-"""Batch size on the CPU: small enough for its cache."""
+"""Batch size of small images on the CPU: small enough for its cache."""
 GPU_BATCH_SIZE = 2048
-"""Batch size on other devices: large enough that launching kernels takes little of the time."""
+"""Batch size of small images on other devices: large enough that launching kernels takes little of the time."""
 
 
 class Accuracy(NamedTuple):
@@ -47,14 +48,14 @@ def predict(
     Args:
         module: The network, from images to logits (batch, classes). It computes on its own device, in evaluation mode.
         images: The images.
-        batch_size: Batch size. None selects it for the device of the network.
+        batch_size: Batch size. None selects it for the device of the network and the size of the images.
         transform: A function that each batch is passed through first, on the device of the network.
 
     Returns:
         The class indices, on the CPU; :data:`~tigranet.evaluation.predictions.NO_ANSWER`, which counts as wrong, for
         an image with a logit that is NaN or infinite.
     """
-    batches = images.split(batch_size or _batch_size(module_device(module)))
+    batches = images.split(batch_size or _batch_size(module_device(module), images))
     return _highest_classes(module, batches, transform)
 
 
@@ -125,7 +126,7 @@ def _moved_batches(
     """Move images batch by batch, by the movements that ``generator`` draws for all of them at once."""
     device = module_device(module)
     movements = moved.draw(len(images), generator)
-    size = _batch_size(device)
+    size = _batch_size(device, images)
     for start in range(0, len(images), size):
         rows = slice(start, start + size)
         yield moved.apply(images[rows].to(device), movements.select(rows), interpolation)
@@ -139,5 +140,5 @@ def _percentage_correct(classes: Tensor, data: LabelledImages) -> float:
     return 100 * float((classes == data.labels).double().mean())
 
 
-def _batch_size(device: torch.device) -> int:
-    return CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
+def _batch_size(device: torch.device, images: Tensor) -> int:
+    return limit_batch_size(CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE, *images.shape[2:])

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches
 from tigranet.model import TIGraNet
@@ -16,6 +17,7 @@ from tigranet.model import TIGraNet
 UNKNOWN = "unknown"
 """Label of images whose most probable class is not probable enough."""
 BATCH_SIZE = 64
+"""Largest batch size."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def predict_files(
         net: The network.
         paths: The files. A file that is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
-        batch_size: Batch size.
+        batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -73,7 +75,7 @@ def file_features(
     Args:
         net: The network.
         paths: The files. A file that is already known to be unreadable is passed on.
-        batch_size: Batch size.
+        batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
         For each file, in order, its path with its features on the CPU, or with the reason why there are none: it cannot
@@ -111,6 +113,7 @@ def _apply_to_files(
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
+    batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
     while batch := list(islice(files, batch_size)):
         images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
         outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])

@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.dataset import LabelledImages
 
 CHECKED_TOGETHER = 1024
-"""Number of images that are checked at a time, so that memory does not grow with their number."""
+"""Number of small images that are checked at a time, so that memory does not grow with their number."""
 MAX_LISTED = 5
 """Largest number of images that a message lists."""
 
@@ -89,5 +90,6 @@ def finite_validation_images(validation: LabelledImages) -> LabelledImages:
 
 def _not_finite(data: LabelledImages) -> Int[Tensor, " images"]:
     """Return the positions of the images that hold NaN or infinity, on the CPU."""
-    flags = [images.isfinite().flatten(1).all(1).cpu() for images in data.images.split(CHECKED_TOGETHER)]
+    size = limit_batch_size(CHECKED_TOGETHER, *data.images.shape[2:])
+    flags = [images.isfinite().flatten(1).all(1).cpu() for images in data.images.split(size)]
     return (~torch.cat(flags)).nonzero().flatten()

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torchmetrics import MeanMetric
 
+from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.dataset import LabelledImages
 from tigranet.training.augmentation import augment
 from tigranet.training.finite_images import ValidationImagesWarning, list_positions
@@ -20,6 +21,7 @@ from tigranet.training.process_state import seed_generators
 from tigranet.training.recipe import Recipe
 
 VALIDATION_BATCH_SIZE = 256
+"""Batch size of small validation images."""
 DIVERGENCE_LOSS = 1e6
 """Mean loss of an epoch from which a training counts as diverged. The loss of random guessing is the logarithm of the
 number of classes. A validation image with such a loss has no usable answer."""
@@ -73,7 +75,7 @@ class ClassifierModule(L.LightningModule):
         batches = range(-(-len(self.training_data.labels) // self.recipe.batch_size))
         if self.validation_data is None:
             return batches, None
-        return batches, range(-(-len(self.validation_data.labels) // VALIDATION_BATCH_SIZE))
+        return batches, range(-(-len(self.validation_data.labels) // _validation_batch_size(self.validation_data)))
 
     def on_fit_start(self) -> None:
         """Move the training images to the device if they fit into its memory."""
@@ -178,7 +180,8 @@ class ClassifierModule(L.LightningModule):
             index: The index of the batch.
         """
         assert self.validation_data is not None
-        rows = slice(index * VALIDATION_BATCH_SIZE, (index + 1) * VALIDATION_BATCH_SIZE)
+        size = _validation_batch_size(self.validation_data)
+        rows = slice(index * size, (index + 1) * size)
         images, labels = (self._share(tensor[rows]).to(self.device) for tensor in self.validation_data[:2])
         logits = self.module(images).float()
         losses = F.cross_entropy(logits, labels, reduction="none")
@@ -235,6 +238,10 @@ def names_of_infinite_tensors(module: nn.Module) -> set[str]:
         return set()
     is_finite = torch.stack([tensor.isfinite().all() for tensor in named.values()]).tolist()
     return {name for name, finite in zip(named, is_finite, strict=True) if not finite}
+
+
+def _validation_batch_size(data: LabelledImages) -> int:
+    return limit_batch_size(VALIDATION_BATCH_SIZE, *data.images.shape[2:])
 
 
 def _fits(data: LabelledImages, device: torch.device) -> bool:

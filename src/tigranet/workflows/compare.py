@@ -7,6 +7,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tigranet.architecture import Architecture
+from tigranet.choose_architecture import default_size_limit
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.curves import Invariance, invariance
@@ -128,7 +130,8 @@ def _load(
     """Load the data as for the training of the first network, and the run that they were split for."""
     if is_architecture(first):
         run = SavedRun(seed=seed or 0)
-        return load_data(data, seed=run.seed, data_dir=data_dir, console=console), run
+        max_size = default_size_limit(Architecture.parse(str(first)))
+        return load_data(data, seed=run.seed, max_size=max_size, data_dir=data_dir, console=console), run
     run = SavedRun.read(first)
     network = TIGraNet.from_pretrained(first)
     return load_data_of_run(network, run, data, data_dir=data_dir, console=console), run

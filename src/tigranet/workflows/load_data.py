@@ -10,6 +10,7 @@ from rich.console import Console
 from tigranet.data import REGISTRY, DataSet, UnreadableFile, is_user_data, load, load_user_data
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.data.leakage import hash_images
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def load_data(
     *,
     seed: int = 0,
     size: int | None = None,
+    max_size: int = MAX_DEFAULT_SIZE,
     color: bool = False,
     group: str | None = None,
     train_images: int | None = None,
@@ -59,7 +61,8 @@ def load_data(
         data: The name of a data set, the path of the user's images, or a data set, which is returned as it is: test
             images that are also training images are counted on the console, and stay.
         seed: Seed of the split into training, validation and test images.
-        size: Side length of the user's images in pixels; by default their own, at most 64.
+        size: Side length of the user's images in pixels; by default their own, at most ``max_size``.
+        max_size: Largest side length that is chosen if ``size`` is None.
         color: Whether the user's images keep all channels.
         group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
         train_images: Number of the user's images to train on; all others are test images.
@@ -85,7 +88,9 @@ def load_data(
             if status:
                 status.update(f"reading images: {next(counter)}")
 
-        data_set, unreadable_files = load_user_data(Path(data), seed, size, color, group, train_images, show_progress)
+        data_set, unreadable_files = load_user_data(
+            Path(data), seed, size, color, group, train_images, show_progress, max_size
+        )
     if console and unreadable_files:
         console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
     if console and data_set.duplicates:

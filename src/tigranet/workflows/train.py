@@ -9,18 +9,19 @@ from typing import Any
 from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
-from tigranet.choices import Boundary, Log
+from tigranet.choices import Boundary, Log, Window, WindowOption
+from tigranet.choose_architecture import choose_preset, default_size_limit
+from tigranet.choose_window import WindowChoice, choose_window
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
 from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
-from tigranet.workflows.choose_architecture import choose_architecture
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
-from tigranet.workflows.load_data import load_data
+from tigranet.workflows.load_data import is_named_data_set, load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
 from tigranet.workflows.model_card import model_card
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
@@ -60,6 +61,8 @@ def train(
     *,
     architecture: str | Architecture | None = None,
     boundary: Boundary = "free",
+    window: WindowOption = "auto",
+    margin: int = 0,
     seed: int = 0,
     size: int | None = None,
     color: bool = False,
@@ -83,8 +86,12 @@ def train(
         architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default ``oriented-small``, or
             ``oriented`` for more than 10,000 training images.
         boundary: ``free``, or ``torus`` for exact invariance to shifts.
+        window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the
+            training images and the network, see :func:`tigranet.choose_window.choose_window`.
+        margin: Width in pixels of a border that repeats the outermost pixels of the image on all sides.
         seed: Seed of the split, of the initial weights, of the batches and of the movements of the test images.
-        size: Side length of the user's images in pixels; by default their own, at most 64.
+        size: Side length of the user's images in pixels; by default their own, at most what suits the network, see
+            :func:`tigranet.choose_architecture.default_size_limit`.
         color: Whether the user's images keep all channels.
         group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
         train_images: Number of the user's images to train on; all others are test images.
@@ -106,10 +113,13 @@ def train(
     if folder is not None:
         check_output_folder(folder, "model")
         check_apart_from_data(folder, data, "model")
+    if isinstance(architecture, str):
+        architecture = Architecture.parse(architecture)
     loaded = load_data(
         data,
         seed=seed,
         size=size,
+        max_size=default_size_limit(architecture),
         color=color,
         group=group,
         train_images=train_images,
@@ -119,18 +129,21 @@ def train(
     data_set = loaded.data
     images = len(data_set.train.labels)
     motion = data_set.training_motion
-    if isinstance(architecture, str):
-        architecture = Architecture.parse(architecture)
-    layers = architecture or choose_architecture(images)
+    height, width = data_set.train.images.shape[2:]
+    preset = choose_preset(images, max(height, width))
+    layers = architecture or Architecture.parse(preset)
+    chosen_window = choose_window(window, layers, data_set.train.images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
     if console:
         console.print(
             f"{data_set.name}: {images} {motion} training images{'' if motion.rotated else ', never rotated'}"
         )
+        for line in _describe_choices(data, data_set, None if architecture else preset, chosen_window):
+            console.print(line, markup=False, soft_wrap=True)
         console.print(f"recipe: {training_recipe}")
         for notice in data_notices(data_set):
             console.print(notice, markup=False, soft_wrap=True)
-    network = _new_network(layers, data_set, boundary, seed)
+    network = _new_network(layers, data_set, boundary, chosen_window.window, margin, seed)
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     if folder is not None:
         fit_options["folder"] = folder / CHECKPOINTS
@@ -143,6 +156,8 @@ def train(
             "seed": seed,
             "group": group,
             "train_images": train_images,
+            "window": chosen_window.window,
+            "margin": margin,
             "command": command,
             "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
             "untested_classes": list(data_set.untested_classes),
@@ -186,7 +201,9 @@ def can_resume(output: str | Path) -> bool:
     return Path(output, CHECKPOINTS, LAST_CHECKPOINT).exists()
 
 
-def _new_network(architecture: Architecture, data: DataSet, boundary: Boundary, seed: int) -> TIGraNet:
+def _new_network(
+    architecture: Architecture, data: DataSet, boundary: Boundary, window: Window, margin: int, seed: int
+) -> TIGraNet:
     """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
     channels, height, width = data.train.images.shape[1:]
     with seeded(seed):
@@ -195,9 +212,28 @@ def _new_network(architecture: Architecture, data: DataSet, boundary: Boundary, 
             len(data.class_names),
             channels,
             boundary=boundary,
+            window=window,
+            margin=margin,
             class_names=data.class_names,
             image_size=height if height == width else None,
         )
+
+
+def _describe_choices(
+    data: str | Path | DataSet, data_set: DataSet, preset: str | None, window: WindowChoice
+) -> list[str]:
+    """Return one sentence each about the size of the images, the network if it was chosen, and the window."""
+    channels, height, width = data_set.train.images.shape[1:]
+    kind = "grey" if channels == 1 else "colour" if channels == 3 else f"{channels} channels"
+    size = f"images: {width}x{height} pixels, {kind}"
+    if not isinstance(data, DataSet) and not is_named_data_set(data):
+        size += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
+    sentences = [size, window.reason]
+    if preset is not None:
+        count = len(data_set.train.labels)
+        reason = f"the default for {count} training images of this size"
+        sentences.insert(1, f"network: {preset}, {reason}; --architecture names another one")
+    return sentences
 
 
 @contextmanager

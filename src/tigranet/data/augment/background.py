@@ -28,6 +28,25 @@ class Background(NamedTuple):
         return torch.where(self.is_uniform, self.value, values)
 
 
+def border_of(images: Float[Tensor, "batch maps height width"]) -> Float[Tensor, "batch maps border"]:
+    """Return the outermost pixels of each image, each of them once.
+
+    Args:
+        images: The images.
+
+    Returns:
+        The pixels of the first and the last row, and then those between them in the first and the last column.
+
+    Example:
+        >>> border_of(torch.arange(9.0).reshape(1, 1, 3, 3)).tolist()
+        [[[0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 3.0, 5.0]]]
+    """
+    height, width = images.shape[2:]
+    rows = [images[..., :1, :], images[..., 1:, :][..., max(0, height - 2) :, :]]
+    sides = [images[..., 1:-1, :1], images[..., 1:-1, 1:][..., max(0, width - 2) :]]
+    return torch.cat([edge.flatten(2) for edge in (*rows, *sides)], -1)
+
+
 def background_of(images: Float[Tensor, "batch maps height width"]) -> Background:
     """Find the background of each image.
 
@@ -46,10 +65,7 @@ def background_of(images: Float[Tensor, "batch maps height width"]) -> Backgroun
         >>> background.value.item(), background.is_uniform.item()
         (1.0, True)
     """
-    height, width = images.shape[2:]
-    rows = [images[..., :1, :], images[..., 1:, :][..., max(0, height - 2) :, :]]
-    sides = [images[..., 1:-1, :1], images[..., 1:-1, 1:][..., max(0, width - 2) :]]
-    border = torch.cat([edge.flatten(2) for edge in (*rows, *sides)], -1)  # each pixel of the border once
+    border = border_of(images)
     ordered = border.sort(-1).values
     middle = ordered.shape[-1] // 2
     # The mean of both middle values, because the lower one alone would become the upper one in an inverted image.
