@@ -87,9 +87,9 @@ class TIGraNet(Pretrained, nn.Module):
         window: ``disc`` shows the network a smooth disc of each image, which rotations map onto themselves, and sets
             the maps of all layers to zero outside it. It is meant for images that fill their frame. Signals on a graph
             that is passed with them have no frame, and are not changed.
-        margin: Number of pixels that are added to each side of an image, as copies of its border pixels. On a free
-            grid, shifts of an object on a plain background are exact as long as its distance from the border is at
-            least the reach of the filters; a margin adds to this distance.
+        margin: Number of pixels that are added to each side of an image, as copies of its border pixels, after the
+            window. On a free grid, shifts of an object on a plain background are exact as long as its distance from
+            the border is at least the reach of the filters; a margin adds to this distance.
         class_names: Names of the classes, which must differ. The network does not use them, but saves them with the
             weights.
         image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
@@ -296,10 +296,10 @@ class TIGraNet(Pretrained, nn.Module):
             )
         if laplacian is not None:
             return images, laplacian, False
-        if self.margin:
-            images = F.pad(images, (self.margin,) * 4, mode="replicate")
         if self.window == "disc":
             images = window_images(images)
+        if self.margin:
+            images = F.pad(images, (self.margin,) * 4, mode="replicate")
         return images.flatten(2), self._grids.get(*images.shape[2:]), True
 
     def extra_repr(self) -> str:

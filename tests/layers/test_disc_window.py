@@ -61,3 +61,8 @@ def test_maps_are_zero_outside_the_disc():
 
 def test_the_window_has_the_dtype_of_the_images():
     assert window_images(torch.rand(1, 1, 5, 5, dtype=torch.float64)).dtype == torch.float64
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 2), (1, 4), (2, 1), (1, 1)])
+def test_images_without_a_pixel_inside_the_disc_stay_finite(height, width):
+    assert window_images(torch.rand(2, 1, height, width)).isfinite().all()

@@ -54,7 +54,7 @@ def window_images(images: Float[Tensor, "batch maps height width"]) -> Float[Ten
     """
     height, width = images.shape[2:]
     window = disc(height, width, IMAGE_SOFTNESS, like=images)
-    mean = (window * images).sum((2, 3), keepdim=True) / window.sum()
+    mean = (window * images).sum((2, 3), keepdim=True) / window.sum().clamp(min=1e-6)
     return mean + window * (images - mean)
 
 
