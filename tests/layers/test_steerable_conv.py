@@ -3,26 +3,13 @@ import torch
 import torch.nn.functional as F
 from torch.autograd import gradcheck
 
+from orientation_moves import quarter_turn, rotate_plain
 from tigranet import GridLaplacian, SparseLaplacian
 from tigranet.circular_harmonics import circular_harmonics
-from tigranet.layers import GroupBlock, GroupConv, LiftingConv, OrientationMax
+from tigranet.layers import GroupBlock, GroupConv, LiftingConv
 from tigranet.testing import blobs, equivariance_error, on_nodes, torus_shifts
 
 BOUNDARIES = ["free", "torus"]
-
-
-def quarter_turn(orientations, features, height, width, turns=1):
-    """The action of quarter turns on features: the maps rotate, and the orientations are permuted."""
-
-    def move(z):
-        rotated = on_nodes(lambda x: torch.rot90(x, turns, (-2, -1)), height, width)(z)
-        return rotated.unflatten(1, (orientations, features)).roll(turns * orientations // 4, 1).flatten(1, 2)
-
-    return move
-
-
-def rotate_plain(height, width, turns):
-    return on_nodes(lambda x: torch.rot90(x, turns, (-2, -1)), height, width)
 
 
 # the layers compute what their docstrings define
@@ -80,16 +67,6 @@ def test_quarter_turns_rotate_the_maps_and_permute_the_orientations(boundary, or
         for layer in layers:
             expected = quarter_turn(orientations, 3, height, width, turns)(layer.double().eval()(z, grid))
             torch.testing.assert_close(layer(turned, turned_grid), expected)
-
-
-def test_the_maximum_over_orientations_rotates_as_plain_maps():
-    z, grid = torch.randn(3, 16, 49, dtype=torch.float64), GridLaplacian(7, 7)
-    layer = OrientationMax(16, 5, 8).double()
-    layer(z, grid)
-    layer.eval()
-    for turns in (1, 2, 3):
-        moved = quarter_turn(8, 2, 7, 7, turns)(z)
-        torch.testing.assert_close(layer(moved, grid), rotate_plain(7, 7, turns)(layer(z, grid)))
 
 
 def test_shifts_on_the_torus_are_exact_up_to_rounding():

@@ -26,6 +26,7 @@ class GroupBlock(nn.Module):
         ``y`` (batch, maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, maps, nodes).
 
     Example:
+        >>> import torch
         >>> from tigranet import GridLaplacian
         >>> GroupBlock(24, orientations=8, size=3)(torch.rand(2, 24, 20), GridLaplacian(4, 5)).shape
         torch.Size([2, 24, 20])

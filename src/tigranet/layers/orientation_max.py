@@ -25,6 +25,7 @@ class OrientationMax(nn.Module):
         ``y`` (batch, in_maps, nodes), ``omega`` (batch, 1, nodes) -> (batch, out_maps, nodes).
 
     Example:
+        >>> import torch
         >>> from tigranet import GridLaplacian
         >>> OrientationMax(24, 10, orientations=8)(torch.rand(2, 24, 20), GridLaplacian(4, 5)).shape
         torch.Size([2, 10, 20])
