@@ -82,8 +82,9 @@ class OrientationNorm(Standardise):
                 self._update_estimates(batch_mean, batch_variance)
                 gain = self.scale * (batch_variance + self.eps).rsqrt()
                 x = columns * gain[:, None, None] + (self.bias - batch_mean * gain)[:, None, None]
-                height, width, *border = padding
-                return pad_images(from_columns(F.relu(x)).unflatten(2, (height, width)), *border)
+                height, width, border, wrap_rows, wrap_columns = padding
+                images = from_columns(F.relu(x)).unflatten(2, (height, width))
+                return pad_images(images, border, wrap_rows, wrap_columns)
         return orientation_norm_eval(y, self.mean, self.variance, self.scale, self.bias, self.eps, *padding)
 
     def extra_repr(self) -> str:

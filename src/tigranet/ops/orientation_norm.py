@@ -138,42 +138,51 @@ backward = CustomOp(
 
 @forward.implementation("cpu")
 def _cpu(
-    y: Tensor, scale: Tensor, bias: Tensor, eps: float, height: int, width: int, border: int, *wraps: bool
+    y: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    eps: float,
+    height: int,
+    width: int,
+    border: int,
+    wrap_rows: bool,
+    wrap_columns: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     rows, features = as_pixel_rows(y, height), len(scale)
     mean, variance = _moments(rows, features, y)
     gain, offset = affine(mean, variance, scale, bias, eps)
     out = empty_padded(y, height, width, border)
-    rectify_rows(rows, gain, offset, height, border, *wraps, out)
+    rectify_rows(rows, gain, offset, height, border, wrap_rows, wrap_columns, out)
     return out, mean, variance
 
 
 def _moments(rows: Any, features: int, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute mean and variance of each feature: sums of deviations from an estimate of the mean, in one pass."""
+    """Compute mean and variance of each feature, by the deviations from an estimate of the mean, in one pass."""
+    shift = torch.from_numpy(rows[:: -(-len(rows) // SAMPLED_ROWS)]).reshape(-1, features).mean(0)
+    while True:
+        first_moment, second_moment = _sums_about(shift, rows, features) / (rows.size // features)
+        variance = (second_moment - first_moment.square()).clamp(min=0)
+        mean = (shift.double() + first_moment).to(like.dtype)
+        # A bad estimate costs digits of the variance. A second pass, about the mean, has them.
+        is_bad = first_moment.square() > MAX_SHIFTED_MEAN**2 * variance
+        if not (is_bad & (mean != shift)).any():
+            return mean, variance.to(like.dtype)
+        shift = mean
+
+
+def _sums_about(shift: Float[Tensor, " features"], rows: Any, features: int) -> Float[Tensor, "2 features"]:
+    """Return the sums of y - shift and of its square over all numbers y of each feature, in float64."""
     from tigranet.ops.cpu import orientation_norm as kernels
 
-    blocks, count = -(-len(rows) // kernels.ROWS_PER_BLOCK), rows.size // features
-    sample = torch.from_numpy(rows[:: -(-len(rows) // SAMPLED_ROWS)])
-    shift = sample.reshape(-1, features).mean(0)
-    while True:
-        sums = torch.empty(blocks, 2, features, dtype=torch.float64)
-        shift_row, results = tile(shift, rows.shape[1]), sums.numpy()
-        share(
-            lambda first, last, shift_row=shift_row, results=results: kernels.moments(
-                rows, shift_row, features, first, last, results
-            ),
-            blocks,
-            2 * rows.size,
-        )
-        first_moment, second_moment = sums.sum(0) / count
-        variance = (second_moment - first_moment.square()).clamp(min=0)
-        mean = shift.double() + first_moment
-        new_shift = mean.to(like.dtype)
-        # A bad estimate costs digits of the variance. A second pass, about the mean, is exact.
-        is_bad = first_moment.square() > MAX_SHIFTED_MEAN**2 * variance
-        if not (is_bad & (new_shift != shift)).any():
-            return new_shift, variance.to(like.dtype)
-        shift = new_shift
+    blocks, shift_row = -(-len(rows) // kernels.ROWS_PER_BLOCK), tile(shift, rows.shape[1])
+    sums = torch.empty(blocks, 2, features, dtype=torch.float64)
+    results = sums.numpy()
+    share(
+        lambda first, last: kernels.moments(rows, shift_row, features, first, last, results),
+        blocks,
+        2 * rows.size,
+    )
+    return sums.sum(0)
 
 
 def affine(mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor]:

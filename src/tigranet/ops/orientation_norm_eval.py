@@ -87,11 +87,12 @@ def _cpu(
     height: int,
     width: int,
     border: int,
-    *wraps: bool,
+    wrap_rows: bool,
+    wrap_columns: bool,
 ) -> Tensor:
     out = empty_padded(y, height, width, border)
     gain, offset = affine(mean, variance, scale, bias, eps)
-    rectify_rows(as_pixel_rows(y, height), gain, offset, height, border, *wraps, out)
+    rectify_rows(as_pixel_rows(y, height), gain, offset, height, border, wrap_rows, wrap_columns, out)
     return out
 
 
