@@ -122,3 +122,9 @@ def test_on_nodes_agrees_with_images():
     for move in SQUARE.values():
         error = equivariance_error(grid.coarsening, y, on_nodes(move, 8, 8), on_nodes(move, 4, 4))
         assert error < 1e-6
+
+
+def test_batches_without_images():
+    coarsening = GridLaplacian(6, 5).coarsening
+    assert coarsening(torch.rand(0, 4, 30)).shape == (0, 4, 9)
+    assert coarsening.nodes(torch.rand(0, 1, 30) > 0).shape == (0, 1, 9)

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
+from tigranet import GridLaplacian
 from tigranet.layers import OrientationNorm
 
 
@@ -52,3 +53,17 @@ def test_one_number_per_feature_and_empty_batches_use_the_estimates():
 def test_a_wrong_number_of_maps_is_an_error():
     with pytest.raises(ValueError, match=r"\(batch, 12, nodes\).*\(2, 11, 5\)"):
         OrientationNorm(3, 4)(torch.rand(2, 11, 5))
+
+
+@pytest.mark.parametrize("boundary", ["free", "torus"])
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_a_border_is_that_of_the_grid(mode, boundary):
+    grid, y = GridLaplacian(4, 5, boundary=boundary), torch.randn(2, 8, 20)
+    norm = OrientationNorm(2, 4).train(mode == "train")
+    expected = grid.pad(norm(y).unflatten(2, (4, 5)), 2).flatten(2)
+    torch.testing.assert_close(norm(y, grid, 2), expected)
+
+
+def test_a_border_without_a_grid_is_an_error():
+    with pytest.raises(ValueError, match="border of 2 pixels"):
+        OrientationNorm(2, 4)(torch.rand(2, 8, 5), None, 2)

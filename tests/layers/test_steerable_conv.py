@@ -1,3 +1,8 @@
+import gc
+import pickle
+import weakref
+from copy import deepcopy
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -150,3 +155,97 @@ def test_wrong_signals_and_other_graphs_are_errors():
         conv(torch.rand(1, 3, 20), GridLaplacian(4, 5))
     with pytest.raises(TypeError, match=r"SparseLaplacian.*GP"):
         conv(torch.rand(1, 2, 3), SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
+
+
+# filters are computed once as long as nothing changes them
+
+
+def expected_result(conv, y, grid):
+    padded = grid.pad(y.unflatten(2, (grid.height, grid.width)), conv.size // 2)
+    return F.conv2d(padded, conv.filters()).flatten(2)
+
+
+def assert_current(conv, y, grid):
+    with torch.inference_mode():
+        torch.testing.assert_close(conv(y, grid), expected_result(conv, y, grid))
+    with torch.no_grad():
+        torch.testing.assert_close(conv(y, grid), expected_result(conv, y, grid))
+    torch.testing.assert_close(conv(y, grid), expected_result(conv, y, grid))
+
+
+def test_without_gradients_the_filters_are_computed_once(monkeypatch):
+    conv, y, grid = GroupConv(8, 2, 4, 3).eval(), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+    calls, filters = [], conv.filters
+    monkeypatch.setattr(conv, "filters", lambda: calls.append(1) or filters())
+    with torch.no_grad():
+        results = [conv(y, grid) for _ in range(3)]
+    assert len(calls) == 1
+    assert torch.equal(results[0], results[2])
+    conv(y, grid)
+    assert len(calls) == 2  # with gradients, they are part of the graph
+
+
+def test_changed_weights_change_the_filters():
+    conv, y, grid = GroupConv(8, 2, 4, 3).eval(), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+    assert_current(conv, y, grid)
+    conv.load_state_dict(GroupConv(8, 2, 4, 3).state_dict())
+    assert_current(conv, y, grid)
+    optimiser = torch.optim.SGD(conv.parameters(), lr=0.1)
+    conv(y, grid).sum().backward()
+    optimiser.step()
+    assert_current(conv, y, grid)
+    conv.weight.data.mul_(2)  # does not change the version counter
+    assert_current(conv, y, grid)
+    conv.weight = torch.nn.Parameter(torch.rand_like(conv.weight))
+    assert_current(conv, y, grid)
+    with torch.inference_mode():
+        conv.weight.add_(1)
+    assert_current(conv, y, grid)
+    assert_current(conv.double(), y.double(), grid)
+    conv.to(torch.bfloat16).float()  # rounds the basis too
+    assert_current(conv, y, grid)
+    other = {"weight": torch.rand_like(conv.weight)}
+    with torch.no_grad():
+        result = torch.func.functional_call(conv, other, (y, grid))
+    conv.load_state_dict(other)
+    torch.testing.assert_close(result, expected_result(conv, y, grid))
+
+
+def test_frozen_filters_of_inference_mode_can_be_part_of_a_graph():
+    conv, y, grid = GroupConv(8, 2, 4, 3).requires_grad_(False), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+    with torch.inference_mode():
+        conv(y, grid)
+    y.requires_grad_()
+    conv(y, grid).sum().backward()
+    (expected,) = torch.autograd.grad(expected_result(conv, y, grid).sum(), y)
+    torch.testing.assert_close(y.grad, expected)
+
+
+def test_transforms_see_their_own_weights():
+    conv, y, grid = GroupConv(8, 2, 4, 3), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+
+    def loss(weight):
+        return torch.func.functional_call(conv, {"weight": weight}, (y, grid)).square().sum()
+
+    with torch.no_grad():
+        conv(y, grid)
+        gradient = torch.func.grad(loss)(conv.weight.detach())
+    (expected,) = torch.autograd.grad(loss(conv.weight), conv.weight)
+    torch.testing.assert_close(gradient, expected)
+
+
+def test_stored_filters_are_not_part_of_the_layer():
+    conv, y, grid = GroupConv(8, 2, 4, 3), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+    size, names = len(pickle.dumps(conv)), set(vars(conv))
+    with torch.no_grad():
+        conv(y, grid)
+    assert (len(pickle.dumps(conv)), set(vars(conv))) == (size, names)
+    assert set(conv.state_dict()) == {"weight"}
+    copy = deepcopy(conv)
+    copy.reset_parameters()
+    assert_current(copy, y, grid)
+    assert_current(conv, y, grid)
+    reference = weakref.ref(conv)
+    del conv
+    gc.collect()
+    assert reference() is None

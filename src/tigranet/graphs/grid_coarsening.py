@@ -46,11 +46,12 @@ class GridCoarsening(Coarsening):
 
     def __call__(self, y: Float[Tensor, "*batch nodes"]) -> Float[Tensor, "*batch coarse_nodes"]:
         """Halve height and width, see :meth:`Coarsening.__call__`. Half precision is allowed."""
-        return self._coarsen(self._images(y)).reshape(*y.shape[:-1], -1)
+        return self._coarsen(self._images(y)).reshape(*y.shape[:-1], self.laplacian.num_nodes)
 
     def nodes(self, omega: Bool[Tensor, "*batch nodes"]) -> Bool[Tensor, "*batch coarse_nodes"]:
         """Reduce sets of nodes, see :meth:`Coarsening.nodes`."""
-        return (self._coarsen(self._images(omega.float())) > 0).reshape(*omega.shape[:-1], -1)
+        coarse = self._coarsen(self._images(omega.float())) > 0
+        return coarse.reshape(*omega.shape[:-1], self.laplacian.num_nodes)
 
     def _images(self, y: Tensor) -> Float[Tensor, "batch maps height width"]:
         height, width = self._grid.height, self._grid.width

@@ -4,6 +4,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops import coarsen
 
 
 class Coarsen(nn.Module):
@@ -37,4 +38,4 @@ class Coarsen(nn.Module):
             ValueError: If the graph is too small.
             TypeError: If this kind of graph cannot be coarsened.
         """
-        return laplacian.coarsening(y)
+        return coarsen(y, laplacian)

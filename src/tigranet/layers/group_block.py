@@ -57,6 +57,6 @@ class GroupBlock(nn.Module):
         """
         z = y
         for norm, conv in zip(self.norms, self.convs, strict=True):
-            z = conv(norm(z), laplacian)
+            z = conv(z, laplacian, norm=norm)
         z = y + z
         return z if omega is None else z * omega

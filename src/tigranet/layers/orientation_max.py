@@ -54,6 +54,6 @@ class OrientationMax(nn.Module):
         Returns:
             The invariant maps.
         """
-        z = self.out_norm(self.conv(self.norm(y), laplacian))
+        z = self.out_norm(self.conv(y, laplacian, norm=self.norm))
         z = z.unflatten(1, (self.orientations, self.out_maps)).amax(1).to(self.conv.weight.dtype)
         return z if omega is None else z * omega

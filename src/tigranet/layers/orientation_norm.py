@@ -6,7 +6,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tigranet.distributed import is_single_process, moments
+from tigranet.graphs.grid import GridLaplacian
+from tigranet.graphs.padding import pad_images
 from tigranet.layers.standardise import Standardise
+from tigranet.ops import orientation_norm, orientation_norm_eval
+from tigranet.ops.orientation_norm import from_columns, to_columns
 
 
 class OrientationNorm(Standardise):
@@ -22,7 +26,7 @@ class OrientationNorm(Standardise):
         orientations: Number of orientations.
 
     Shape:
-        (batch, orientations * features, nodes) -> the same.
+        (batch, orientations * features, nodes) -> the same, or with a border (batch, maps, nodes of the padded image).
 
     Example:
         >>> OrientationNorm(3, orientations=4)(torch.randn(2, 12, 20)).shape
@@ -35,42 +39,53 @@ class OrientationNorm(Standardise):
         self.scale = nn.Parameter(torch.ones(features))
         self.bias = nn.Parameter(torch.zeros(features))
 
-    def forward(self, y: Float[Tensor, "batch maps nodes"]) -> Float[Tensor, "batch maps nodes"]:
-        """Normalise features and apply ReLU.
+    def forward(
+        self, y: Float[Tensor, "batch maps nodes"], laplacian: GridLaplacian | None = None, border: int = 0
+    ) -> Float[Tensor, "batch maps padded_nodes"]:
+        """Normalise features and apply ReLU, and add a border to the images for a convolution that follows.
 
         Args:
             y: Features.
+            laplacian: The grid of the features. It is only needed with a border.
+            border: Number of pixels to add on each side, see :meth:`GridLaplacian.pad`.
 
         Returns:
-            The normalised and rectified features.
+            The normalised and rectified features, on the padded images.
 
         Raises:
-            ValueError: If ``y`` does not have one map per feature and orientation.
+            ValueError: If ``y`` does not have one map per feature and orientation, or if there is a border and no grid.
         """
-        features = self.num_statistics
-        if y.ndim != 3 or y.shape[1] != self.orientations * features:
+        if y.ndim != 3 or y.shape[1] != self.orientations * self.num_statistics:
             raise ValueError(
-                f"{self!r} reads maps (batch, {self.orientations * features}, nodes), got shape {tuple(y.shape)}"
+                f"{self!r} reads maps (batch, {self.orientations * self.num_statistics}, nodes), "
+                f"got shape {tuple(y.shape)}"
             )
-        # One column per feature. If the maps are stored pixel by pixel, neither line copies them.
-        columns = y.transpose(1, 2).unflatten(2, (self.orientations, features)).permute(0, 3, 1, 2)
-        z = F.relu(self._normalise(columns))
-        return z.permute(0, 2, 3, 1).flatten(2).transpose(1, 2)
+        if laplacian is not None:
+            padding = laplacian.height, laplacian.width, border, laplacian.wraps_rows, laplacian.wraps_columns
+        elif border == 0:
+            padding = 1, y.shape[2], 0, False, False
+        else:
+            raise ValueError(f"expected the grid of the features with a border of {border} pixels, got None")
+        return self._normalise(y, padding).flatten(2)
 
-    def _normalise(self, y: Float[Tensor, "batch features nodes orientations"]) -> Tensor:
-        if self.training and y.numel() // y.shape[1] > 1 and is_single_process():
-            mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
-            z = F.batch_norm(y, mean, variance, self.scale, self.bias, training=True, momentum=1.0, eps=self.eps)
-            count = y.numel() // y.shape[1]
-            self._update_estimates(mean, variance * ((count - 1) / count))  # batch_norm stores the unbiased variance
+    def _normalise(
+        self, y: Float[Tensor, "batch maps nodes"], padding: tuple[int, int, int, bool, bool]
+    ) -> Float[Tensor, "batch maps padded_height padded_width"]:
+        if self.training and is_single_process() and y.numel() // self.num_statistics > 1:
+            z, mean, variance = orientation_norm(y, self.scale, self.bias, self.eps, *padding)
+            self._update_estimates(mean, variance)
             return z
         if self.training and not is_single_process():
-            batch_variance, batch_mean, count = moments(y)
+            columns = to_columns(y, self.num_statistics)
+            batch_variance, batch_mean, count = moments(columns)
             if count > 1:
                 self._update_estimates(batch_mean, batch_variance)
                 gain = self.scale * (batch_variance + self.eps).rsqrt()
-                return y * gain[:, None, None] + (self.bias - batch_mean * gain)[:, None, None]
-        return F.batch_norm(y, self.mean, self.variance, self.scale, self.bias, training=False, eps=self.eps)
+                x = columns * gain[:, None, None] + (self.bias - batch_mean * gain)[:, None, None]
+                height, width, border, wrap_rows, wrap_columns = padding
+                images = from_columns(F.relu(x)).unflatten(2, (height, width))
+                return pad_images(images, border, wrap_rows, wrap_columns)
+        return orientation_norm_eval(y, self.mean, self.variance, self.scale, self.bias, self.eps, *padding)
 
     def extra_repr(self) -> str:
         """Describe the layer."""

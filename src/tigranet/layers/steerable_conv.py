@@ -1,6 +1,7 @@
 """Convolutions with rotated copies of learned filters."""
 
 import math
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,9 @@ from torch import Tensor, nn
 from tigranet.circular_harmonics import basis_size, circular_harmonics
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.layers.orientation_norm import OrientationNorm
+from tigranet.ops.dispatch import needs_gradient
+from tigranet.torch_compat import in_function_transform, is_observed, missing_for_dispatch
 
 
 class SteerableConv(nn.Module):
@@ -73,6 +77,17 @@ class SteerableConv(nn.Module):
             filters = torch.einsum("oajib,jbp->joiap", weight, self.basis.to(weight.dtype))
         return filters.reshape(self.out_maps, self.in_maps, self.size, self.size)
 
+    def _current_filters(self) -> Float[Tensor, "out_maps in_maps size size"]:
+        """Return the filters, stored as a convolution reads them. Without gradients they are computed once."""
+        if needs_gradient(self.weight) or self.weight.device.type != "cpu" or _is_transformed(self.weight):
+            return _channels_last(self.filters())
+        stored = _stored_filters.get(self)
+        if stored is None or not (_same_numbers(stored[0], self.weight) and _same_numbers(stored[1], self.basis)):
+            with torch.inference_mode(False), torch.no_grad():  # they may be part of a graph later
+                stored = self.weight.detach().clone(), self.basis.clone(), _channels_last(self.filters())
+            _stored_filters[self] = stored
+        return stored[2]
+
     def _orientation_differences(self) -> Int[Tensor, "orientations in_orientations"]:
         output = torch.arange(self.orientations, device=self.weight.device)
         return (output[:, None] - output[None, : self.in_orientations]) % self.in_orientations
@@ -82,6 +97,7 @@ class SteerableConv(nn.Module):
         y: Float[Tensor, "batch in_maps nodes"],
         laplacian: Laplacian,
         omega: Bool[Tensor, "batch 1 nodes"] | None = None,
+        norm: OrientationNorm | None = None,
     ) -> Float[Tensor, "batch out_maps nodes"]:
         """Convolve maps with the filters.
 
@@ -89,6 +105,7 @@ class SteerableConv(nn.Module):
             y: Maps.
             laplacian: The grid.
             omega: Nodes of interest; the result is zero elsewhere. None for all nodes.
+            norm: A normalisation that is applied to the maps first, in the same pass that adds a border to them.
 
         Returns:
             The output maps, stored pixel by pixel (channels last), which is the fastest order for convolutions.
@@ -104,9 +121,12 @@ class SteerableConv(nn.Module):
                 f"{self!r} needs a pixel grid, because {laplacian!r} has no directions: "
                 "use MixedConv and GradientProduct, MC and GP in the notation, on other graphs"
             )
-        images = y.unflatten(2, (laplacian.height, laplacian.width))
-        padded = laplacian.pad(images, self.size // 2)
-        z = _channels_last(F.conv2d(_channels_last(padded), _channels_last(self.filters()))).flatten(2)
+        border, sides = self.size // 2, (laplacian.height, laplacian.width)
+        if norm is None:
+            padded = laplacian.pad(y.unflatten(2, sides), border)
+        else:
+            padded = norm(y, laplacian, border).unflatten(2, [side + 2 * border for side in sides])
+        z = _channels_last(F.conv2d(_channels_last(padded), self._current_filters())).flatten(2)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:
@@ -116,6 +136,20 @@ class SteerableConv(nn.Module):
 
 def _channels_last(x: Float[Tensor, "n channels height width"]) -> Float[Tensor, "n channels height width"]:
     return x.contiguous(memory_format=torch.channels_last)
+
+
+_stored_filters: WeakKeyDictionary[SteerableConv, tuple[Tensor, Tensor, Tensor]] = WeakKeyDictionary()
+"""The weights and the basis of layers in use, and the filters computed from them. Copies of a layer start without."""
+
+
+def _is_transformed(weight: Tensor) -> bool:
+    """Return whether a compiler, a tracer or a functorch transform sees other numbers than those of the tensor."""
+    return missing_for_dispatch() is not None or in_function_transform() or is_observed([weight])
+
+
+def _same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Compare tensors. Unlike their version counters, this also notices changes through ``weight.data``."""
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b)
 
 
 class LiftingConv(SteerableConv):

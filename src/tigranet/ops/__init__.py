@@ -6,9 +6,12 @@ one kind. Importing this package loads neither numba nor CUDA code.
 """
 
 from tigranet.ops.chebyshev import chebyshev_basis, chebyshev_sum
+from tigranet.ops.coarsening import coarsen
 from tigranet.ops.convolution import convolution
 from tigranet.ops.mixing import mix, mixed_chebyshev_sum
 from tigranet.ops.mode import using
+from tigranet.ops.orientation_norm import orientation_norm
+from tigranet.ops.orientation_norm_eval import orientation_norm_eval
 from tigranet.ops.oriented_products import oriented_products
 from tigranet.ops.pooling import pooling
 from tigranet.ops.standardise import standardise
@@ -18,9 +21,12 @@ from tigranet.ops.statistics import statistics
 __all__ = [
     "chebyshev_basis",
     "chebyshev_sum",
+    "coarsen",
     "convolution",
     "mix",
     "mixed_chebyshev_sum",
+    "orientation_norm",
+    "orientation_norm_eval",
     "oriented_products",
     "pooling",
     "standardise",

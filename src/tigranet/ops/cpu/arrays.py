@@ -36,3 +36,16 @@ def as_mask(mask: Tensor | None, rows: int, nodes: int) -> tuple[Any, bool]:
     if mask is None:
         return NO_MASK, False
     return mask.contiguous().view(torch.uint8).numpy().reshape(rows, nodes), True
+
+
+def as_pixel_rows(y: Tensor, height: int) -> Any:
+    """Return maps of images row by row, with all maps of a pixel side by side.
+
+    Args:
+        y: Maps (batch, maps, nodes) on the CPU, not empty. They are copied unless they are stored pixel by pixel.
+        height: Number of rows of an image.
+
+    Returns:
+        An array (batch * height, width * maps).
+    """
+    return y.detach().transpose(1, 2).contiguous().numpy().reshape(len(y) * height, -1)
