@@ -5,8 +5,8 @@
 Each measurement is a new process without settings for threads or memory, as a user starts it. It trains with ``fit``,
 once with this package imported before PyTorch, as by the command line and the estimator, and once after it. In every
 round all of them run once alone and once beside a process that computes without pause. The result is the median over
-the rounds: milliseconds per training image, page faults per image, and the largest memory of the process. Run it on a
-machine that has nothing else to do; the load average is printed.
+the rounds: milliseconds per training image, processor time of all threads per image, page faults per image, and the
+largest memory of the process. Run it on a machine that has nothing else to do; the load average is printed.
 """
 
 import argparse
@@ -42,22 +42,23 @@ moments = []
 
 class Recorder(TIGraNet):
     def forward(self, *arguments):
-        moments.append((time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt))
+        moments.append((time.perf_counter(), time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt))
         return super().forward(*arguments)
 
 torch.manual_seed(0)
 data = LabelledImages(torch.rand(batch, 1, size, size), torch.arange(batch) % 5)
 recipe = Recipe(epochs=WARM_UP + steps + 1, batch_size=batch, learning_rate=0.001)
 fit(Recorder(architecture, 5), data, None, recipe, hardware=Hardware(accelerator="cpu"))
-(start, faults), (end, all_faults) = moments[WARM_UP], moments[WARM_UP + steps]
-images = batch * steps
+seconds, processor_seconds, faults = (
+    (end - start) / (batch * steps) for start, end in zip(moments[WARM_UP], moments[WARM_UP + steps])
+)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps({"ms": 1e3 * (end - start) / images, "faults": (all_faults - faults) / images, "peak_mib": peak}))
+print(json.dumps({"ms": 1e3 * seconds, "processor_ms": 1e3 * processor_seconds, "faults": faults, "peak_mib": peak}))
 """
 
 
 def train(checkout: Path, first_import: str, arguments: list[str]) -> dict[str, float]:
-    """Train in a new process and return its milliseconds and page faults per image, and its peak memory.
+    """Train in a new process and return its times and page faults per image, and its peak memory.
 
     Args:
         checkout: The folder of the repository.
@@ -118,6 +119,7 @@ def measure(before: Path | None, arguments: list[str], rounds: int) -> list[dict
                 "alone_ms": round(alone["ms"], 2),
                 "with_neighbour_ms": round(beside["ms"], 2),
                 "ratio": round(beside["ms"] / alone["ms"], 2),
+                "processor_ms": round(alone["processor_ms"], 2),
                 "page_faults_per_image": round(alone["faults"], 1),
                 "peak_mib": round(alone["peak_mib"]),
             }

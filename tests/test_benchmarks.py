@@ -130,7 +130,7 @@ def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypa
     times = iter([10.0, 20.0, 15.0, 50.0] * 3)  # alone, with each import first, then beside the busy process
 
     def train(*arguments):
-        return {"ms": next(times), "faults": 3.0, "peak_mib": 900.0}
+        return {"ms": next(times), "processor_ms": 30.0, "faults": 3.0, "peak_mib": 900.0}
 
     monkeypatch.setattr(busy_neighbour, "train", train)
     rows = busy_neighbour.measure(None, [], rounds=3)
