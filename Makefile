@@ -13,7 +13,7 @@ setup: .venv/installed
 	touch $@
 
 demo: setup
-	OMP_WAIT_POLICY=passive $(BIN)/tigranet train mnist-012 -o demo/
+	$(BIN)/tigranet train mnist-012 -o demo/
 
 test: lint  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
@@ -30,7 +30,7 @@ fuzz: setup  # a minute of new random inputs per target; atheris has no package 
 
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
-	OMP_WAIT_POLICY=passive $(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks
 	$(if $(BEFORE),$(BIN)/python -m benchmarks.compare_versions $(BEFORE))
 
 torture: setup  # 25 minutes; mounting full and read-only disks needs root

@@ -28,7 +28,7 @@ class Version:
 
     def __init__(self, checkout: Path, device: str) -> None:
         search_path = [str(checkout / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(search_path), "OMP_WAIT_POLICY": "passive"}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(search_path)}
         worker = str(Path(__file__).with_name("version_worker.py"))
         # -P: this folder has a statistics.py, which would hide Python's own
         self.process = subprocess.Popen(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import compare_versions, languages, peers, timing
+from benchmarks import busy_neighbour, compare_versions, languages, peers, timing
 
 from tigranet import GridLaplacian, Statistics
 
@@ -116,6 +116,25 @@ def test_a_checkout_is_compared_with_itself(capsys):
     assert row["ratio"] == row["this_ms"] / row["other_ms"]
     assert 0.05 < row["ratio"] < 20  # both time the same work
     assert "pooling, 26x26" in capsys.readouterr().out
+
+
+def test_a_training_is_measured_without_settings_of_the_user(monkeypatch):
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    worker = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('OMP_WAIT_POLICY')]))"
+    monkeypatch.setattr(busy_neighbour, "WORKER", worker)
+    with busy_neighbour.busy_neighbour():
+        assert busy_neighbour.train(busy_neighbour.HERE, "torch", ["paper", "28"]) == [["torch", "paper", "28"], None]
+
+
+def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypatch):
+    times = iter([10.0, 20.0, 15.0, 50.0] * 3)  # alone, with each import first, then beside the busy process
+
+    def train(*arguments):
+        return {"ms": next(times), "processor_ms": 30.0, "faults": 3.0, "peak_mib": 900.0}
+
+    monkeypatch.setattr(busy_neighbour, "train", train)
+    rows = busy_neighbour.measure(None, [], rounds=3)
+    assert [row["ratio"] for row in rows] == [1.5, 2.5]
 
 
 def test_a_worker_that_cannot_start_is_an_error(tmp_path):

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tigranet.idle_threads import let_idle_threads_sleep
+
 if TYPE_CHECKING:
     from tigranet.architecture import Architecture
     from tigranet.estimator import InvariantFeatures, TIGraNetClassifier
@@ -35,6 +37,8 @@ _NAMES_BY_MODULE = {
     "model": ("TIGraNet",),
     "estimator": ("InvariantFeatures", "TIGraNetClassifier"),
 }
+
+let_idle_threads_sleep()
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from rich.console import Console
 from torch import nn
 
+from tigranet import freed_memory
 from tigranet.data import LabelledImages
 from tigranet.training import Diverged, Hardware, Recipe, fit
 from tigranet.training.finite_images import ValidationImagesWarning
@@ -121,6 +122,20 @@ def test_progress_shows_epochs_loss_accuracy_and_time():
 def test_nothing_is_printed_without_a_console(capfd):
     train_linear(Recipe(epochs=1))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.skipif(freed_memory._glibc() is None, reason="the C library is not glibc")
+def test_freed_memory_is_kept_during_the_training_and_not_afterwards():
+    open_blocks = []
+
+    class Recording(Linear):
+        def forward(self, images):
+            open_blocks.append(freed_memory._open_blocks)
+            return super().forward(images)
+
+    fit(Recording(), easy_data(), None, Recipe(epochs=1), hardware=Hardware(accelerator="cpu"))
+    assert set(open_blocks) == {1}
+    assert freed_memory._open_blocks == 0
 
 
 def test_a_network_in_evaluation_mode_is_put_into_training_mode():

@@ -24,10 +24,7 @@ def bench(
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 100,
     as_json: Json = False,
 ) -> None:
-    """Measure the speed on this machine: the fused kernels beside the plain version.
-
-    On a shared machine set OMP_WAIT_POLICY=passive, so that PyTorch's threads do not wait for those of others.
-    """
+    """Measure the speed on this machine: the fused kernels beside the plain version."""
     from tigranet.devices import select_device
     from tigranet.evaluation.provenance import machine
     from tigranet.evaluation.speed import measure_speed

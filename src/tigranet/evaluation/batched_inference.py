@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from tigranet.freed_memory import keep_freed_memory
+
 NOT_FINITE = "the network gives no finite answer for"
 """Beginning of the reason why an image has no prediction and no features."""
 
@@ -26,7 +28,8 @@ def module_device(module: nn.Module) -> torch.device:
 def inference(module: nn.Module) -> Iterator[None]:
     """Put a module into evaluation mode and compute no gradients within the block.
 
-    The mode of the module and of each of its parts is restored afterwards, also after an error.
+    The mode of the module and of each of its parts is restored afterwards, also after an error. On the CPU, memory that
+    one batch frees is kept for the next one.
 
     Args:
         module: The module.
@@ -34,7 +37,7 @@ def inference(module: nn.Module) -> Iterator[None]:
     modes = {part: part.training for part in module.modules()}
     try:
         module.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), keep_freed_memory(module_device(module).type == "cpu"):
             yield
     finally:
         for part, training in modes.items():

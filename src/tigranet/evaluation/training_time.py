@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tigranet.freed_memory import keep_freed_memory
+
 CPU_THREADS = 2
 """Number of threads of the estimate: the cores of a small machine."""
 WARM_UP_STEPS, MEASURED_STEPS = 1, 3
@@ -37,7 +39,7 @@ def cpu_step_seconds(
     optimizer = torch.optim.Adam(network.parameters())
     images, labels = torch.rand(batch_size, *image_shape), torch.arange(batch_size) % num_classes
     durations = []
-    with _threads(threads):
+    with _threads(threads), keep_freed_memory():
         for _ in range(WARM_UP_STEPS + MEASURED_STEPS):
             start = time.perf_counter()
             optimizer.zero_grad()

@@ -16,6 +16,7 @@ from torch import nn
 
 from tigranet.choices import Log as Log
 from tigranet.data.dataset import LabelledImages
+from tigranet.freed_memory import keep_freed_memory
 from tigranet.training.checkpoint_file import AVERAGED_STATE, load_checkpoint
 from tigranet.training.checkpoints import BEST_CHECKPOINT, Checkpoints, checkpoint_to_resume, training_fingerprint
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
@@ -131,7 +132,11 @@ def fit(
             checkpoint = checkpoint_to_resume(folder, fingerprint, state, keep_best, averaging is not None)
         module.train()  # A network that was loaded from a file is in evaluation mode.
         try:
-            with preserve_random_state(device), hardware.matrix_products(device):
+            with (
+                preserve_random_state(device),
+                hardware.matrix_products(device),
+                keep_freed_memory(device.type == "cpu"),
+            ):
                 trainer.fit(
                     lightning_module, *lightning_module.batch_indices(), ckpt_path=checkpoint, weights_only=True
                 )
