@@ -20,9 +20,9 @@ UNKNOWN = "unknown"
 """Label of images whose most probable class is not probable enough."""
 BATCH_SIZE = 64
 """Largest batch size."""
-MAX_PLAIN_PIXELS = 50_000
-"""Number of pixels of all images together up to which plain PyTorch on the CPU takes less time than loading the fused
-kernels, and much less than compiling them for the first time."""
+MAX_PLAIN_PIXELS = 224 * 224
+"""Number of pixels of all images together up to which plain PyTorch on the CPU takes about as long as the fused kernels
+with the time to load them, and several seconds less than these where they have to be compiled first."""
 
 
 @dataclass(frozen=True)
