@@ -350,7 +350,7 @@ RECIPE_VALUES = {
 def recipes(monkeypatch):
     """The arguments of each training, which is not run: training images, validation images and recipe."""
     calls = []
-    monkeypatch.setattr("tigranet.estimator.fit", lambda net, *arguments: calls.append(arguments[:3]))
+    monkeypatch.setattr("tigranet.training.fit_network.fit", lambda net, *arguments: calls.append(arguments[:3]))
     return calls
 
 

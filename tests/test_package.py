@@ -4,13 +4,17 @@ Import direction is checked by the import-linter contracts in pyproject.toml (``
 """
 
 import json
+import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import tigranet
+from tigranet import training
 
 PACKAGE = Path(tigranet.__file__).parent
 TESTS = Path(__file__).parent
@@ -18,12 +22,16 @@ HEAVY = {
     "PIL", "lightning", "matplotlib", "mlxtend", "numba", "pandas", "pooch", "pyarrow", "pytorch_lightning", "scipy",
     "sklearn", "tensorboard", "tifffile", "torchmetrics", "typer",
 }  # fmt: skip
+LOADED_BY_SCIKIT_LEARN = {"pandas", "pyarrow", "scipy", "sklearn"}
 
 
 def loaded_by(code: str) -> set[str]:
     """Return the names of all modules that are loaded after ``code`` has run in a new process."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
-    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    environment = os.environ | {"TIGRANET_KERNELS": "auto"}
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
     return set(json.loads(process.stdout.splitlines()[-1]))
 
 
@@ -41,6 +49,38 @@ def test_importing_a_network_loads_nothing_heavy_besides_pytorch():
     assert "torch" in modules
     assert not top_level(modules) & HEAVY
     assert "torch._dynamo" not in modules
+
+
+def test_estimators_and_workflows_that_need_not_train_load_neither_training_nor_kernels():
+    modules = loaded_by(
+        "from tigranet import InvariantFeatures, TIGraNetClassifier\n"
+        "import tigranet.workflows.compare, tigranet.workflows.figures, tigranet.workflows.report"
+    )
+    assert {"tigranet.estimator", "tigranet.workflows.report"} < modules
+    assert not top_level(modules) & (HEAVY - LOADED_BY_SCIKIT_LEARN - {"PIL"})
+    assert "torch._dynamo" not in modules
+
+
+def test_predicting_a_few_files_loads_neither_training_nor_kernels_nor_scikit_learn(tmp_path):
+    path = tmp_path / "digit.png"
+    Image.new("L", (28, 28), 128).save(path)
+    modules = loaded_by(
+        "import tigranet.workflows.evaluate\n"
+        "from tigranet.workflows.features import features\n"
+        "from tigranet.workflows.predict import predict\n"
+        f"assert len(predict('oriented-mnist-012', {str(path)!r}).predictions) == 1\n"
+        f"assert len(features('paper-mnist-012', {str(path)!r}).values) == 1"
+    )
+    assert not top_level(modules) & (HEAVY - {"PIL"})
+    assert "torch._dynamo" not in modules
+
+
+def test_the_names_of_the_training_package_are_those_of_its_modules():
+    for name in training.__all__:
+        assert name in dir(training)
+        assert getattr(training, name) is getattr(import_module(training._MODULES[name]), name)
+    with pytest.raises(AttributeError, match=r"'tigranet\.training'.*'Nothing'"):
+        training.Nothing  # noqa: B018
 
 
 def test_the_command_line_loads_before_pytorch():

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
 from sklearn.base import ClassifierMixin, TransformerMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -21,8 +19,8 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
-from tigranet.training import Recipe, fit
 from tigranet.training.process_state import seeded
+from tigranet.training.recipe import Recipe
 from tigranet.training.recipe_arguments import recipe_fields
 
 
@@ -176,6 +174,10 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             ValueError: If the images, the labels or the values of parameters are not valid.
             TypeError: If a parameter has a wrong type.
         """
+        from rich.console import Console
+
+        from tigranet.training import fit  # imports Lightning, which a prediction does not need
+
         with self._restore_on_error():
             self._check_parameters()
             fields = recipe_fields({name: getattr(self, name) for name in RECIPE_PARAMETERS})
@@ -212,6 +214,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             raise TypeError(f"validation_fraction must be a number, got {self.validation_fraction!r}")
         if not 0 < self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in (0, 1), got {self.validation_fraction}")
+        from sklearn.model_selection import train_test_split  # slow to import
+
         try:
             train, validation = train_test_split(
                 np.arange(len(data.labels)),

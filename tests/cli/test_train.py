@@ -9,7 +9,6 @@ from images import fill
 from tigranet import TIGraNet
 from tigranet.cli import main
 from tigranet.data import REGISTRY, ROTATED, Isometry
-from tigranet.workflows import measured_training
 from tigranet.workflows import train as workflow
 
 SMALL = ("--architecture", "SC[2,2]-S[2]", "--epochs", "1")
@@ -146,7 +145,7 @@ def test_it_trains_on_the_device_that_was_named(tigranet, monkeypatch, tmp_path,
         received.append(hardware.accelerator)
         raise ValueError("enough")
 
-    monkeypatch.setattr(measured_training, "fit", stop)
+    monkeypatch.setattr("tigranet.training.fit_network.fit", stop)
     tigranet("train", "mnist-012", *SMALL, "-o", tmp_path / "m", *options)
     assert received == ["cpu"]
 
@@ -169,7 +168,7 @@ def interrupt(*_, **__):
 
 
 def test_an_interrupted_training_says_how_to_continue(tigranet, monkeypatch, tmp_path):
-    monkeypatch.setattr(measured_training, "fit", interrupt)
+    monkeypatch.setattr("tigranet.training.fit_network.fit", interrupt)
     command = ("train", "mnist-012", *SMALL, "-o", tmp_path / "m")
     code, _, err = tigranet(*command)
     assert code == 130

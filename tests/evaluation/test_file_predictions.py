@@ -8,7 +8,8 @@ from PIL import Image
 from tigranet import TIGraNet
 from tigranet.data import UnreadableFile
 from tigranet.evaluation import Prediction, file_features, predict_files
-from tigranet.evaluation.file_predictions import feature_names
+from tigranet.evaluation.file_predictions import MAX_PLAIN_PIXELS, feature_names
+from tigranet.ops.mode import kernel_mode, using
 
 
 @pytest.fixture
@@ -188,3 +189,52 @@ def test_naming_the_features_does_not_change_the_network():
     feature_names(net)
     assert net.training
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
+
+
+@pytest.fixture
+def modes(net, monkeypatch):
+    """The kernels in use at each call of the network."""
+    monkeypatch.setenv("TIGRANET_KERNELS", "auto")
+    modes = []
+    forward = TIGraNet.forward
+
+    def recorded(self, images):
+        modes.append(kernel_mode())
+        return forward(self, images)
+
+    monkeypatch.setattr(TIGraNet, "forward", recorded)
+    return modes
+
+
+def test_few_pixels_are_computed_in_plain_pytorch(net, tmp_path, modes):
+    for _ in predict_files(net, write_images(tmp_path, 3)):
+        assert kernel_mode() == "auto"  # the choice ends with the computation
+    assert modes == ["plain"]
+
+
+def test_several_batches_and_many_pixels_are_computed_by_kernels(net, tmp_path, modes, monkeypatch):
+    paths = write_images(tmp_path, 3)
+    list(predict_files(net, paths, batch_size=2))
+    list(predict_files(net, paths, batch_size=3))  # there might have been a second batch
+    monkeypatch.setattr("tigranet.evaluation.file_predictions.MAX_PLAIN_PIXELS", 299)
+    list(predict_files(net, paths))
+    assert modes == ["auto"] * 4
+    assert MAX_PLAIN_PIXELS >= 28 * 28
+
+
+def test_the_users_choice_of_kernels_takes_precedence(net, tmp_path, modes):
+    paths = write_images(tmp_path, 3)
+    with using("fused"):
+        list(predict_files(net, paths))
+    assert modes == ["fused"]
+
+
+@pytest.mark.parametrize("architecture", ["SC[3,3]-DP[40]-SC[4,3]-DP[20]-S[4]", "MC[4,2]-OP[2,1]-MC[4,2]-S[3]"])
+def test_both_kinds_of_kernels_give_the_same_features(tmp_path, monkeypatch, architecture):
+    torch.manual_seed(0)
+    net = TIGraNet(architecture, 2, image_size=10).eval()
+    paths = write_images(tmp_path, 4)
+    plain = torch.stack([features for _, features in file_features(net, paths)])
+    monkeypatch.setattr("tigranet.evaluation.file_predictions.MAX_PLAIN_PIXELS", 0)
+    fused = torch.stack([features for _, features in file_features(net, paths)])
+    torch.testing.assert_close(plain, fused, rtol=1e-4, atol=1e-6)

@@ -8,7 +8,6 @@ from torch import nn
 from tigranet import TIGraNet
 from tigranet.data import Isometry
 from tigranet.training import Recipe
-from tigranet.workflows import measured_training
 from tigranet.workflows.measured_training import count_parameters, train_and_measure, train_module
 from tigranet.workflows.train import train
 
@@ -73,7 +72,7 @@ def test_a_network_with_its_own_fit_is_fitted_by_it(small):
 @pytest.mark.parametrize(("device", "accelerator"), [("auto", "auto"), ("cpu", "cpu")])
 def test_the_device_decides_the_accelerator(small, monkeypatch, device, accelerator):
     received = []
-    monkeypatch.setattr(measured_training, "fit", lambda *_, hardware: received.append(hardware.accelerator))
+    monkeypatch.setattr("tigranet.training.fit_network.fit", lambda *_, hardware: received.append(hardware.accelerator))
     train_module(TIGraNet(LAYERS, 3), small, Recipe(epochs=1), device=device)
     assert received == [accelerator]
 

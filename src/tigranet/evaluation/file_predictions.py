@@ -1,6 +1,7 @@
 """Predictions and features of image files: any number of files, with one batch in memory at a time."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,13 +12,17 @@ from torch import Tensor
 
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
-from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches
+from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, module_device
 from tigranet.model import TIGraNet
+from tigranet.ops.mode import kernel_mode, using
 
 UNKNOWN = "unknown"
 """Label of images whose most probable class is not probable enough."""
 BATCH_SIZE = 64
 """Largest batch size."""
+MAX_PLAIN_PIXELS = 224 * 224
+"""Number of pixels of all images together up to which plain PyTorch on the CPU takes about as long as the fused kernels
+with the time to load them, and several seconds less than these where they have to be compiled first."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,13 @@ def _apply_to_files(
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
     batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
+    is_first_batch = True
     while batch := list(islice(files, batch_size)):
         images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
-        outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
+        has_all_files = is_first_batch and len(batch) < batch_size
+        is_first_batch = False
+        with _kernels(net, sum(image[0].numel() for image in images) if has_all_files else None):
+            outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
         for path, image in batch:
             if isinstance(image, UnreadableFile):
                 yield path, UnreadableFile(*image)  # whether another attempt may succeed matters to the cache only
@@ -125,3 +134,21 @@ def _apply_to_files(
             else:
                 output = next(outputs)
                 yield path, output if output.isfinite().all() else UnreadableFile(path, f"{NOT_FINITE} this image")
+
+
+def _kernels(net: TIGraNet, total_pixels: int | None) -> AbstractContextManager[None]:
+    """Select plain PyTorch for few images, where loading the fused kernels would take most of the time.
+
+    The choice depends on the images alone, not on whether compiled kernels are stored on this machine, so that the same
+    files give the same numbers every time. The user's choice of kernels takes precedence.
+
+    Args:
+        net: The network.
+        total_pixels: The number of pixels of all images of the call, or None if there may be more images.
+
+    Returns:
+        A context in which to compute.
+    """
+    is_small = total_pixels is not None and total_pixels <= MAX_PLAIN_PIXELS
+    plain = is_small and kernel_mode() == "auto" and module_device(net).type == "cpu"
+    return using("plain") if plain else nullcontext()

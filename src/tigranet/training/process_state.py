@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 LIGHTNING_LOGGERS = ("lightning.pytorch", "lightning.fabric")
 
@@ -87,4 +86,6 @@ def is_first_process() -> bool:
     Returns:
         True for the process of rank 0, also when there is only one process.
     """
+    from lightning.fabric.utilities.rank_zero import rank_zero_only  # imported here because it loads all of Lightning
+
     return int(getattr(rank_zero_only, "rank", 0) or 0) == 0

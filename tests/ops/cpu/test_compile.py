@@ -60,13 +60,19 @@ def test_a_change_in_any_kernel_file_is_noticed(tmp_path):
     package, cache = tmp_path / "tigranet", tmp_path / "cache"
     shutil.copytree(Path(tigranet.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "weights"))
     environment = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(cache)}
+    (tmp_path / "caller.py").write_text("""
+from tigranet.ops.cpu.compile import kernel
+from tigranet.ops.cpu.stencil import multiply
+
+@kernel
+def product(a, b, out):
+    multiply(a, b, out)
+""")
     script = """
 import numpy as np
-from tigranet.ops.cpu import compile, stencil
-from typing import no_type_check
+from caller import product
 out = np.empty(1)
-stencil.load(np.ones(2), np.ones(2), False, np.ones(20), (1, 2, 3, 8, 0, 0), np.ones(2), np.zeros(20), np.zeros(20))
-stencil.multiply(np.full(1, 3.0), np.full(1, 2.0), out)
+product(np.full(1, 3.0), np.full(1, 2.0), out)
 print(out[0])
 """
     assert run(script, **environment) == "6.0\n"
@@ -74,6 +80,17 @@ print(out[0])
     source.write_text(source.read_text().replace("a[i] * a.dtype.type(b[i])", "a[i] + a.dtype.type(b[i])"))
     assert run(script, **environment) == "5.0\n"
     assert len(digests(cache)) == 2
+
+
+def test_only_kernels_are_stored(cache_in):
+    part = compilation.compile_exact(double)
+
+    def twice(x):
+        return part(part(x))
+
+    assert compilation.kernel(twice)(1.5) == 6.0
+    assert list(cache_in.rglob("*.nbi"))
+    assert not list(cache_in.rglob("*.double-*"))
 
 
 def test_old_versions_beyond_the_three_newest_are_removed(tmp_path):
@@ -90,7 +107,7 @@ def test_old_versions_beyond_the_three_newest_are_removed(tmp_path):
 
 def test_numbas_configuration_is_left_as_it_was(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "the user's")
-    compilation.compile_exact(lambda x: x)
+    compilation.kernel(lambda x: x)
     assert numba.config.CACHE_DIR == "the user's"
 
 
@@ -131,18 +148,19 @@ def test_a_full_disk_gives_a_warning_and_the_right_answer(cache_in, monkeypatch)
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_damaged_files_are_replaced(suffix, cache_in):
-    assert compilation.compile_exact(double)(2) == 4
+    assert compilation.kernel(double)(2) == 4
     (path,) = cache_in.rglob(f"*.double-*.{suffix}")
     path.write_bytes(b"damaged")
     with recorded_kernel_warnings() as messages:
-        assert compilation.compile_exact(double)(2) == 4
+        assert compilation.kernel(double)(2) == 4
     (message,) = messages
     assert "cannot be read" in message
+    contents = path.read_bytes()
+    assert contents != b"damaged"
     with recorded_kernel_warnings() as messages:
-        stored = compilation.compile_exact(double)
-        assert stored(2) == 4
+        assert compilation.kernel(double)(2) == 4
     assert not messages
-    assert sum(stored.stats.cache_hits.values()) == 1
+    assert path.read_bytes() == contents
 
 
 def test_sums_may_be_reassociated_only_where_that_is_asked_for():
@@ -154,5 +172,6 @@ def test_sums_may_be_reassociated_only_where_that_is_asked_for():
             result += x[i]
         return result
 
-    assert compilation.compile_exact(total)(values) == sum(values.tolist())
+    assert compilation.kernel(total)(values) == sum(values.tolist())
+    assert "fastmath" not in compilation.compile_exact(total).targetoptions
     assert compilation.compile_reassociated(total).targetoptions["fastmath"] == {"reassoc", "nsz"}

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
-from tigranet.ops.cpu.pooling import jth_largest, sort_keys
+from tigranet.ops.cpu import pooling
+from tigranet.ops.cpu.compile import kernel
+
+jth_largest, sort_keys = kernel(pooling.jth_largest.py_func), kernel(pooling.sort_keys.py_func)  # callable from Python
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

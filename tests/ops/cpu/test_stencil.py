@@ -3,10 +3,16 @@ import pytest
 import torch
 
 from tigranet import GridLaplacian
+from tigranet.ops.cpu import stencil
+from tigranet.ops.cpu.compile import kernel
 from tigranet.ops.cpu.flat_grid import flat_grid
-from tigranet.ops.cpu.stencil import copy, from_flat, load, multiply, recur, to_flat, wrap
 from tigranet.ops.grid_spec import GridSpec
 from tigranet.polynomials import chebyshev
+
+copy, from_flat, load, multiply, recur, to_flat, wrap = (
+    kernel(getattr(stencil, name).py_func)  # callable from Python
+    for name in ("copy", "from_flat", "load", "multiply", "recur", "to_flat", "wrap")
+)
 
 
 @pytest.mark.parametrize("boundary", ["free", "torus"])

@@ -46,13 +46,15 @@ def _from_field(image, p, layout):
 def _surround(p, layout):
     """Fill the inner ring of the border with the nearest pixel, or on the torus with the pixel across."""
     height, width, wrap_rows, wrap_columns = layout[0], layout[1], layout[4], layout[5]
-    image = p.reshape(height + 4, width + 4)
-    copy(image[1, 2 : 2 + width], image[height + 1 if wrap_rows else 2, 2 : 2 + width])
-    copy(image[height + 2, 2 : 2 + width], image[2 if wrap_rows else height + 1, 2 : 2 + width])
+    stride = width + 4
+    above, below = (height + 1, 2) if wrap_rows else (2, height + 1)
+    for c in range(2, 2 + width):
+        p[stride + c] = p[above * stride + c]
+        p[(height + 2) * stride + c] = p[below * stride + c]
     left, right = (width + 1, 2) if wrap_columns else (2, width + 1)
-    for r in range(1, height + 3):
-        image[r, 1] = image[r, left]
-        image[r, width + 2] = image[r, right]
+    for r in range(stride, (height + 3) * stride, stride):
+        p[r + 1] = p[r + left]
+        p[r + width + 2] = p[r + right]
 
 
 @compile_exact
@@ -155,8 +157,8 @@ def oriented_products(mixtures, layout, kinds, first, last, out):
         for which in range(2):
             _derivatives(mixtures[image, which, pair], layout, p, field[2 * which], field[2 * which + 1], field[4])
         for level in range(2):
-            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
-            _product(f[0], f[1], g[0], g[1], products[0, lo:hi], products[1, lo:hi])
+            f, g = field[level], field[2 + level]
+            _product(f[0, lo:hi], f[1, lo:hi], g[0, lo:hi], g[1, lo:hi], products[0, lo:hi], products[1, lo:hi])
             for part in range(parts):
                 _from_field(out[image, level * parts + part, pair], products[part], layout)
 
@@ -213,11 +215,11 @@ def oriented_products_backward(g_out, mixtures, layout, kinds, first, last, g_mi
         for level in range(2):
             for part in range(parts):
                 _to_field(upstream[part], g_out[image, level * parts + part, pair], layout)
-            f, g = field[level, :, lo:hi], field[2 + level, :, lo:hi]
-            by_f, by_g = g_field[level, :, lo:hi], g_field[2 + level, :, lo:hi]
+            f, g, by_f, by_g = field[level], field[2 + level], g_field[level], g_field[2 + level]
             _product_backward(
-                f[0], f[1], g[0], g[1], upstream[0, lo:hi], upstream[1, lo:hi], by_f[0], by_f[1], by_g[0], by_g[1]
-            )
+                f[0, lo:hi], f[1, lo:hi], g[0, lo:hi], g[1, lo:hi], upstream[0, lo:hi], upstream[1, lo:hi],
+                by_f[0, lo:hi], by_f[1, lo:hi], by_g[0, lo:hi], by_g[1, lo:hi],
+            )  # fmt: skip
         for which in range(2):
             by_first, by_second = g_field[2 * which], g_field[2 * which + 1]
             _clear_border(by_second[0], layout)

@@ -96,7 +96,7 @@ def statistics(z, active, masked, s, layout, diagonal, order, first, last, phi):
         mean = 0.0
         for k in range(order + 1):
             new = k % 3
-            guess, mean, squares, nodes_so_far = mean, 0.0, 0.0, 0
+            guess, mean, squares, nodes_so_far = mean, 0.0, 0.0, np.int64(0)  # for a plain 0, numba compiles twice
             for top in range(0, height, rows):
                 count = min(rows, height - top)
                 lo, hi = (top + 1) * stride + 1, (top + count) * stride + 1 + width

@@ -14,7 +14,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from rich.console import Console
 from torch import nn
 
-from tigranet.choices import Log as Log
+from tigranet.choices import Log
 from tigranet.data.dataset import LabelledImages
 from tigranet.freed_memory import keep_freed_memory
 from tigranet.training.checkpoint_file import AVERAGED_STATE, load_checkpoint
