@@ -107,7 +107,9 @@ def test_a_truncated_archive_is_refused_at_any_length(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html>not found</html>", b"\x1f\x8b\x08" + bytes(100), gzip.compress(b"x" * 999)]
+    "content",
+    [b"<html>not found</html>", b"\x1f\x8b\x08" + bytes(100), gzip.compress(b"x" * 999)],
+    ids=["page", "damaged header", "no archive inside"],
 )
 def test_what_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "a.tar.gz"
