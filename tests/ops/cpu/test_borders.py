@@ -5,7 +5,13 @@ import pytest
 import torch
 
 from tigranet.graphs.padding import pad_images
-from tigranet.ops.cpu.borders import add_columns, fold_row, source_position
+from tigranet.ops.cpu import borders
+from tigranet.ops.cpu.compile import kernel
+
+add_columns, fold_row, source_position = (
+    kernel(function.py_func)  # callable from Python
+    for function in (borders.add_columns, borders.fold_row, borders.source_position)
+)
 
 
 @pytest.mark.parametrize("border", [0, 1, 2, 7])
