@@ -5,9 +5,10 @@ import torch
 
 from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation.rotation_protocol import mean_colour, rotate_with_colour
+from tigranet.layers.disc_window import fade_to_colour
 from tigranet.reproduction import experiment_data as module
 from tigranet.reproduction.experiment import Experiment
-from tigranet.reproduction.experiment_data import apply_disc, draw_any, experiment_data
+from tigranet.reproduction.experiment_data import draw_any, experiment_data
 
 EXPERIMENT = Experiment("ResNet", "cifar10", "resnet18")
 
@@ -84,13 +85,16 @@ def test_all_images_are_seen_through_the_same_disc():
 def test_the_disc_commutes_with_quarter_turns(size):
     images, colour = torch.rand(2, 3, *size), torch.tensor([0.1, 0.5, 0.9])
     rotated = torch.rot90(images, 1, (2, 3))
-    torch.testing.assert_close(apply_disc(rotated, colour), torch.rot90(apply_disc(images, colour), 1, (2, 3)))
+    torch.testing.assert_close(
+        fade_to_colour(rotated, colour[:, None, None]),
+        torch.rot90(fade_to_colour(images, colour[:, None, None]), 1, (2, 3)),
+    )
 
 
 def test_nothing_inside_the_disc_leaves_the_canvas_at_any_angle():
     """The sum of the differences from the background is that of the upright image, unless something was cut off."""
     colour = torch.tensor([0.5])
-    images = apply_disc(torch.ones(1, 1, 32, 32), colour)
+    images = fade_to_colour(torch.ones(1, 1, 32, 32), colour[:, None, None])
     for degrees in (10.0, 45.0, 200.0):
         rotated = rotate_with_colour(images, degrees, colour)
         assert float((rotated - 0.5).sum()) == pytest.approx(float((images - 0.5).sum()), rel=2e-3)

@@ -52,10 +52,25 @@ def window_images(images: Float[Tensor, "batch maps height width"]) -> Float[Ten
     Returns:
         Images of the same shape.
     """
-    height, width = images.shape[2:]
-    window = disc(height, width, IMAGE_SOFTNESS, like=images)
+    window = disc(images.shape[2], images.shape[3], IMAGE_SOFTNESS, like=images)
     mean = (window * images).sum((2, 3), keepdim=True) / window.sum().clamp(min=1e-6)
-    return mean + window * (images - mean)
+    return fade_to_colour(images, mean)
+
+
+def fade_to_colour(
+    images: Float[Tensor, "batch maps height width"], colour: Float[Tensor, "*batch maps 1 1"]
+) -> Float[Tensor, "batch maps height width"]:
+    r"""Show images through the disc w, on a background of one colour m: :math:`x \mapsto m + w\,(x - m)`.
+
+    Args:
+        images: The images.
+        colour: The colour outside the disc, of all images or of each image.
+
+    Returns:
+        Images of the same shape.
+    """
+    window = disc(images.shape[2], images.shape[3], IMAGE_SOFTNESS, like=images)
+    return colour + window * (images - colour)
 
 
 def window_maps(z: Float[Tensor, "batch maps nodes"], height: int, width: int) -> Float[Tensor, "batch maps nodes"]:

@@ -53,7 +53,7 @@ class Experiment:
     the classes are as frequent as in the data set."""
     windowed: bool = False
     """Whether all images, for training and for testing, are seen through a disc. See
-    :func:`tigranet.reproduction.experiment_data.apply_disc`."""
+    :func:`tigranet.layers.disc_window.fade_to_colour`."""
     on_validation: bool = False
     """Whether the validation images take the place of the test images, which are then not used at all."""
     includes_validation: bool = False

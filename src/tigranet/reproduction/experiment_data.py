@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from tigranet.data import DataSet, LabelledImages
 from tigranet.data.splits import draw, draw_balanced
 from tigranet.evaluation.rotation_protocol import mean_colour
-from tigranet.layers.disc_window import IMAGE_SOFTNESS, disc
+from tigranet.layers.disc_window import fade_to_colour
 from tigranet.reproduction.experiment import Experiment
 
 MAX_VALIDATION_IMAGES = 1_000
@@ -105,30 +105,9 @@ def see_through_disc(data: DataSet) -> DataSet:
     Returns:
         The data set with all images seen through the disc.
     """
-    colour = mean_colour(data.train.images)
+    colour = mean_colour(data.train.images)[:, None, None]
 
     def windowed(part: LabelledImages) -> LabelledImages:
-        return part._replace(images=apply_disc(part.images, colour))
+        return part._replace(images=fade_to_colour(part.images, colour))
 
     return replace(data, train=windowed(data.train), validation=windowed(data.validation), test=windowed(data.test))
-
-
-def apply_disc(
-    images: Float[Tensor, "batch maps height width"], colour: Float[Tensor, " maps"]
-) -> Float[Tensor, "batch maps height width"]:
-    r"""Show images through a disc with a soft border, on a background of one colour.
-
-    With the disc w of :func:`tigranet.layers.disc_window.disc` and the colour m outside, a pixel x becomes
-    :math:`m + w (x - m)`.
-
-    Args:
-        images: The images.
-        colour: The colour outside the disc.
-
-    Returns:
-        The images, of the same size.
-    """
-    height, width = images.shape[2:]
-    window = disc(height, width, IMAGE_SOFTNESS, like=images)
-    background = colour.to(images)[:, None, None]
-    return background + window * (images - background)

@@ -98,7 +98,7 @@ PRESET_SIZES: dict[str, tuple[int | None, ...]] = {
     "cifar10": (50, 300, 1_000, 5_000, None),
     "plankton": (50, 300, 1_000, 5_000, None),
 }
-"""Numbers of training images for which the presets are compared, as far as each data set has so many."""
+"""Numbers of training images for which the presets are compared. Each data set has at least this many; None for all."""
 FRAME_FILLING = ("neu-steel", "cifar10")
 """Data sets of images that fill their frame."""
 
