@@ -84,7 +84,7 @@ class TIGraNet(Pretrained, nn.Module):
         init: ``paper`` draws all fully-connected parameters uniformly from [-1, 1], which trains badly. ``default``
             standardises the statistics and uses PyTorch's initialisation (reading 12). Both use the same filters.
         span: End of the part of the spectrum that the initial filters cover, see :func:`filter_bank`.
-        window: ``disc`` shows the network a smooth disc of each image, which rotations map onto themselves, and sets
+        window: ``disc`` shows the network a smooth disc of each image, which a rotation maps onto itself, and sets
             the maps of all layers to zero outside it. It is meant for images that fill their frame. Signals on a graph
             that is passed with them have no frame, and are not changed.
         margin: Number of pixels that are added to each side of an image, as copies of its border pixels, after the
