@@ -12,7 +12,9 @@ def test_tf32_is_set_while_a_gpu_trains_and_restored_afterwards(precision, devic
     previous = torch.get_float32_matmul_precision()
     with Hardware(precision=precision).matrix_products(torch.device(device)):
         assert torch.get_float32_matmul_precision() == expected
+        assert torch.backends.cudnn.allow_tf32 == (precision == "tf32")
     assert torch.get_float32_matmul_precision() == previous == "highest"
+    assert torch.backends.cudnn.allow_tf32
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has a GPU")

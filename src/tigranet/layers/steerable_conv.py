@@ -1,6 +1,7 @@
 """Convolutions with rotated copies of learned filters."""
 
 import math
+from contextlib import nullcontext
 from weakref import WeakKeyDictionary
 
 import torch
@@ -12,6 +13,7 @@ from tigranet.circular_harmonics import basis_size, circular_harmonics
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.orientation_norm import OrientationNorm
+from tigranet.matrix_precision import convolutions_as_products
 from tigranet.ops.dispatch import needs_gradient
 from tigranet.torch_compat import in_function_transform, is_observed, missing_for_dispatch
 
@@ -126,7 +128,9 @@ class SteerableConv(nn.Module):
             padded = laplacian.pad(y.unflatten(2, sides), border)
         else:
             padded = norm(y, laplacian, border).unflatten(2, [side + 2 * border for side in sides])
-        z = _channels_last(F.conv2d(_channels_last(padded), self._current_filters())).flatten(2)
+        filters = self._current_filters()
+        with convolutions_as_products() if y.device.type == "cuda" else nullcontext():
+            z = _channels_last(F.conv2d(_channels_last(padded), filters)).flatten(2)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:

@@ -13,7 +13,7 @@ from tigranet.training import Recipe
 
 SEEDS = 3
 """Number of runs of each experiment."""
-PRECISION: Precision = "tf32"
+PRECISION: Precision = "bf16"
 """Precision of matrix products in all tables but `presets`, which shows what users get by default."""
 INCLUDES_VALIDATION = True
 """Whether the final tables, not the ablation, train on the validation images too, as the published results do."""

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import torch
 
 from tigranet.choices import Accelerator, Precision
+from tigranet.matrix_precision import matrix_precision
 
 LIGHTNING_PRECISIONS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
 """Lightning's name of each precision."""
@@ -48,18 +49,16 @@ class Hardware:
 
     @contextmanager
     def matrix_products(self, device: torch.device) -> Iterator[None]:
-        """Set the precision of PyTorch's matrix products on ``device`` within the block, and restore it afterwards.
+        """Set the precision of matrix products and convolutions on ``device`` within the block, then restore it.
 
         Args:
             device: The device that trains.
         """
-        previous = torch.get_float32_matmul_precision()
-        if self.precision == "tf32" and device.type == "cuda":
-            torch.set_float32_matmul_precision("high")
-        try:
+        if device.type == "cuda":
+            with matrix_precision(tf32=self.precision == "tf32"):
+                yield
+        else:
             yield
-        finally:
-            torch.set_float32_matmul_precision(previous)
 
     def for_trainer(self) -> dict[str, Any]:
         """Return the arguments for Lightning's ``Trainer``.
