@@ -186,7 +186,7 @@ class TIGraNet(Pretrained, nn.Module):
                 case S(order):
                     self.statistics = Statistics(order)
                     self.num_features = width = 2 * (order + 1) * width
-                    self.standardise = Standardise(width) if init == "default" else nn.Identity()
+                    self.standardise = _standardise(width, architecture) if init == "default" else nn.Identity()
                 case FC(units):
                     classifier += [nn.Linear(width, units), nn.ReLU()]
                     width = units
@@ -313,6 +313,15 @@ def _check_choice(name: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
         expected = " or ".join(map(repr, get_args(choices)))
         raise ValueError(f"expected {name} to be {expected}, got {value!r}")
+
+
+def _standardise(num_statistics: int, architecture: Architecture) -> Standardise:
+    """Build the standardisation of the statistics.
+
+    After an orientation maximum, maps have a variance of about 1. A statistic of such maps that hardly varies, because
+    few images activate it, would grow without bound if it were divided by its own small deviation.
+    """
+    return Standardise(num_statistics, eps=1e-5) if architecture.has_group_convolutions else Standardise(num_statistics)
 
 
 def _graph_layer(layer: Layer, in_maps: int, orientations: int, span: float, ties: Ties) -> nn.Module:
