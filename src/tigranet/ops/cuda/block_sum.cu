@@ -1,5 +1,4 @@
-// Sums over a block of THREADS threads along its first axis.
-// The sums of a and b over the block, in every thread.
+// The sums of a and b over a block of THREADS threads along its first axis, in every thread.
 struct Pair { double a, b; };
 template <typename T> __device__ __forceinline__ Pair block_sum(T a, T b) {
   __shared__ Pair scratch[THREADS / 32];

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.ops.cuda import nvrtc
-from tigranet.ops.cuda.pixel_packs import THREADS, PixelBlocks, as_pixels, pack_size, pixel_kernel, real_dtype
+from tigranet.ops.cuda.pixel_packs import THREADS, PixelBlocks, as_pixels, check_pixels, pack_size, pixel_kernel
 from tigranet.ops.grid_spec import GridSpec
 
 MAX_PARTS = 1024
@@ -133,6 +133,7 @@ def backward(
     parameters = [x.detach().contiguous() for x in (mean, variance, scale, bias)]
     g_scale, g_bias = torch.empty_like(parameters[2]), torch.empty_like(parameters[3])
     coefficients = scale.new_empty(2, features)
+    check_pixels(upstream[..., 0].numel())
     blocks, geometry = _blocks_of_sums(values, pack), _geometry(border, grid)
     parts = _new_parts(blocks, 2, scale)
     sizes = [pixels, blocks.pixels_per_block, maps, features, *geometry]

@@ -70,6 +70,21 @@ def pack_size(maps: int, *tensors: Tensor) -> int:
     return size if is_aligned else 1
 
 
+def check_pixels(pixels: int) -> None:
+    """Check that the kernels can count the pixels of a batch.
+
+    Args:
+        pixels: Number of pixels of all images, with their borders.
+
+    Raises:
+        KernelUnavailableError: If there are too many.
+    """
+    if pixels > MAX_PIXELS:
+        raise KernelUnavailableError(
+            f"expected at most {MAX_PIXELS} pixels in a batch, got {pixels}: use a smaller batch"
+        )
+
+
 class PixelBlocks(NamedTuple):
     """How the pixels of a batch are divided among blocks."""
 
@@ -101,8 +116,7 @@ class PixelBlocks(NamedTuple):
         Raises:
             KernelUnavailableError: If there are more pixels than the kernels can count.
         """
-        if pixels > MAX_PIXELS:
-            raise KernelUnavailableError(f"a batch of {pixels} pixels is larger than {MAX_PIXELS}: use smaller batches")
+        check_pixels(pixels)
         chunks = -(-packs // THREADS)
         columns = -(-packs // chunks)
         rows = THREADS // columns
