@@ -26,7 +26,7 @@ def compiled_library(names: tuple[str, ...], source: str, macros: Any) -> ctypes
     """Compile kernels for the CPU, as functions ``launch_<name>``."""
     text = source.replace("extern __shared__ char memory[];", "")
     functions = "\n".join(f"EMULATED({name})" for name in names)
-    flags = ["-std=c++17", "-O1", "-mfma", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
+    flags = ["-std=c++17", "-O1", "-mfma", "-mf16c", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
     definitions = [f"-D{macro}={value}" for macro, value in macros]
     with tempfile.TemporaryDirectory() as folder:
         program, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
