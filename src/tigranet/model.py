@@ -98,6 +98,8 @@ class TIGraNet(Pretrained, nn.Module):
     Attributes:
         architecture: The parsed architecture.
         config: The constructor's arguments as JSON values, as saved in config.json.
+        standardise_images: Standardisation of each channel over all images, in networks that start with LC, else the
+            identity. Without it, the constant part of bright images would exceed what varies by far.
         graph_layers: One module per graph layer.
         statistics: The layer that computes the invariant features.
         num_features: Number of invariant features.
@@ -178,6 +180,8 @@ class TIGraNet(Pretrained, nn.Module):
         self.class_names = tuple(names or map(str, range(num_classes)))
         self.image_size = image_size
         self._grids = GridCache(neighbours, boundary, diagonal)
+        starts_with_features = isinstance(architecture.layers[0], LC)
+        self.standardise_images = Standardise(in_maps, eps=1e-5) if starts_with_features else nn.Identity()
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
         width, orientations = in_maps, 1
@@ -266,7 +270,7 @@ class TIGraNet(Pretrained, nn.Module):
     ) -> Iterator[Maps]:
         """Apply the graph layers one after the other and yield the output of each."""
         windowed = has_frame and self.window == "disc"
-        active = omega = None
+        z, active, omega = self.standardise_images(z), None, None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
             match layer:
                 case DP():
