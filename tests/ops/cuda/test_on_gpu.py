@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import torch
 from agreement import TOLERANCE, assert_convolutions_agree, assert_statistics_agree, statistics
 from oracles import random_grid, random_signal
 from tigranet import DynamicPool, GridLaplacian, SpectralConv, Statistics, TIGraNet
-from tigranet.layers import OrientationNorm
 from tigranet.ops import (
     chebyshev_basis,
     chebyshev_sum,
@@ -469,19 +467,6 @@ class TestPyramid:
         arguments = (g, *(x.detach() for x in (y, *moments, scale, bias)), EPS, 1, *grid)
         torch.library.opcheck(operators.orientation_norm_eval_backward.default, arguments)
 
-    @pytest.mark.filterwarnings("ignore")  # of the compiler
-    def test_a_compiled_layer_gives_the_same(self):
-        norm, laplacian = OrientationNorm(3, 8).cuda(), GridLaplacian(9, 8)
-        y = pyramid_inputs(4, 8, 3, 72, torch.bfloat16)[0].requires_grad_()
-        results = []
-        with using("fused"):
-            layer = partial(norm, laplacian=laplacian, border=2)
-            for function in (layer, torch.compile(lambda y: layer(y), fullgraph=True, backend="aot_eager")):
-                z = function(y)
-                results.append((z.detach(), *torch.autograd.grad(z.float().square().sum(), y)))
-        for mine, other in zip(*results, strict=True):
-            assert torch.equal(mine, other)
-
     def test_more_numbers_than_32_bits_count(self):
         pixels, maps = 2**27 + 2**13, 16  # 2**31 numbers and some more
         if torch.cuda.mem_get_info()[0] < 8 * pixels * maps:
@@ -555,7 +540,39 @@ print("equal")
 """
 
 
-def test_a_backward_pass_without_its_kernel_uses_plain_pytorch_and_does_not_wait_for_itself():
-    command = [sys.executable, "-c", BACKWARD_WITHOUT_KERNEL]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+COMPILED_PYRAMID = """
+import torch
+from tigranet import GridLaplacian
+from tigranet.layers import Coarsen, OrientationNorm
+from tigranet.ops import using
+
+norm, grid = OrientationNorm(3, 8).cuda(), GridLaplacian(9, 8)
+y = torch.randn(4, 72, 24, device="cuda").transpose(1, 2).bfloat16().requires_grad_()
+
+def run(y):
+    return norm(Coarsen()(norm(y, grid), grid), grid.coarsening.laplacian, 2)
+
+with using("fused"):
+    for training in (True, False):
+        norm.train(training)
+        results = []
+        for function in (run, torch.compile(run, fullgraph=True, backend="aot_eager")):
+            z = function(y)
+            results.append((z.detach(), *torch.autograd.grad(z.float().square().sum(), y)))
+        for mine, other in zip(*results, strict=True):
+            assert torch.equal(mine, other)
+print("equal")
+"""
+
+
+def assert_prints_equal(program):
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert process.stdout == "equal\n", process.stderr
+
+
+def test_a_backward_pass_without_its_kernel_uses_plain_pytorch_and_does_not_wait_for_itself():
+    assert_prints_equal(BACKWARD_WITHOUT_KERNEL)
+
+
+def test_compiled_layers_of_a_pyramid_give_the_same():
+    assert_prints_equal(COMPILED_PYRAMID)
