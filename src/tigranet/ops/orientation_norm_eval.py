@@ -125,7 +125,7 @@ def _cuda(*args: Any) -> Tensor:
 def _cuda_backward(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.ops.cuda import orientation_norm as kernels
 
-    return kernels.backward(*args, known_moments=True)
+    return kernels.backward(*args, True)
 
 
 @forward.shapes
