@@ -72,8 +72,9 @@ def _check(
 
 @orientation_norm_eval.fused
 def _fused(y: Tensor, mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, *rest: Any) -> Tensor:
-    # On a CPU, where gradients are needed, autograd is faster than computing the reference again in the backward pass.
-    plain_is_faster = y.device.type == "cpu" and needs_gradient(y, scale, bias) and kernel_mode() != "fused"
+    # Without a backward kernel, autograd is faster than computing the reference again in the backward pass.
+    has_kernels = backward.runs_on(y.device.type) or not needs_gradient(y, scale, bias)
+    plain_is_faster = not has_kernels and kernel_mode() != "fused"
     if plain_is_faster or not y.numel():
         return orientation_norm_eval.reference(y, mean, variance, scale, bias, *rest)
     return forward(y, mean, variance, scale, bias, *rest)
@@ -124,7 +125,7 @@ def _cuda(*args: Any) -> Tensor:
 def _cuda_backward(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.ops.cuda import orientation_norm as kernels
 
-    return kernels.backward(*args, known_moments=True)
+    return kernels.backward(*args, True)
 
 
 @forward.shapes
@@ -157,7 +158,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     inputs = (*ctx.saved_tensors, *ctx.rest)
     needed = (*ctx.needs_input_grad[:5], *(False,) * len(ctx.rest))
-    has_kernel = g.device.type == "cuda" and not any(needed[1:3])
+    has_kernel = backward.runs_on(g.device.type) and not any(needed[1:3])  # none has gradients by the moments
     if has_kernel and not torch.is_grad_enabled():
         g_y, g_scale, g_bias = backward(g, *inputs)
         return g_y, None, None, g_scale, g_bias, *(None,) * len(ctx.rest)

@@ -28,8 +28,8 @@ __device__ __forceinline__ void sum_of_crossings(const Pack* __restrict__ y, con
   FOR_EACH_MAP sum[m] = (to_real(a.at[m]) + to_real(b.at[m])) + (to_real(c.at[m]) + to_real(d.at[m]));
 }
 
-// ``pixels`` counts those of the coarse images. ``outer`` and ``inner`` are the weights of the first and last tap, and of
-// the two between them.
+// ``pixels`` counts those of the coarse images. ``outer`` is the weight of the first and the last tap, ``inner`` that
+// of the two between them.
 extern "C" __global__ void __launch_bounds__(THREADS)
 coarsen(const Pack* __restrict__ y, const Taps* __restrict__ row_taps, const Taps* __restrict__ column_taps,
         Pack* __restrict__ out, double row_outer, double row_inner, double column_outer, double column_inner,

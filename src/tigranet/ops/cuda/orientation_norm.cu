@@ -76,7 +76,8 @@ moments(const Pack* __restrict__ y, double* __restrict__ parts, int pixels, int 
   sum_by_feature(squares, maps, features, part + features);
   const BlockMaps block(maps);
   FOR_EACH_FEATURE_OF_THREAD {
-    int start = block.start(c, features), per_pixel = start < block.count ? (block.count - 1 - start) / features + 1 : 0;
+    int start = block.start(c, features);
+    int per_pixel = start < block.count ? (block.count - 1 - start) / features + 1 : 0;
     double count = (double)per_pixel * (min(share.first + pixels_per_block, pixels) - share.first);
     double total = part[c], mean = count > 0 ? total / count : 0;
     part[c] = to_real(shifts[c]) + mean;

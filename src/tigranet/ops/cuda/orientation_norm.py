@@ -110,7 +110,7 @@ def backward(
     """Compute the gradients of :func:`forward` or :func:`evaluate`.
 
     Args:
-        g: Gradient by the padded images, in the type of ``y``.
+        g: Gradient by the padded images.
         y: Maps ordered (orientation, feature), not empty.
         mean: Mean of each feature.
         variance: Variance of each feature.
@@ -127,7 +127,8 @@ def backward(
     Raises:
         KernelUnavailableError: If a kernel cannot be compiled or launched.
     """
-    values, upstream, (batch, maps, nodes) = as_pixels(y), g.detach().permute(0, 2, 3, 1).contiguous(), y.shape
+    values, (batch, maps, nodes) = as_pixels(y), y.shape
+    upstream = g.detach().to(y.dtype).permute(0, 2, 3, 1).contiguous()
     g_y = torch.empty_like(values)
     pack, pixels, features = pack_size(maps, values, upstream, g_y), batch * nodes, len(scale)
     parameters = [x.detach().contiguous() for x in (mean, variance, scale, bias)]
