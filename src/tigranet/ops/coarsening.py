@@ -36,8 +36,7 @@ def _check(y: Tensor, laplacian: Laplacian) -> str | None:
 
 @coarsen.fused
 def _fused(y: Tensor, laplacian: Any) -> Tensor:
-    # There is no CPU kernel for maps that are stored one after the other.
-    if (y.device.type == "cpu" and y.stride(1) != 1) or not y.numel():
+    if not y.numel():
         return coarsen.reference(y, laplacian)
     _ = laplacian.coarsening  # raises an error if the grid is too small
     return forward(y, GridSpec.of(laplacian))
@@ -58,11 +57,26 @@ forward = CustomOp("coarsen", "Tensor y", "Tensor", _reference)
 backward = CustomOp("coarsen_backward", "Tensor g", "Tensor", _reference_backward)
 
 
+def _is_stored_by_pixel(y: Tensor) -> bool:
+    """Whether all maps of a pixel are next to each other, and not all pixels of a map. The result is stored alike."""
+    return bool(y.stride(1) == 1 and y.shape[1] > 1)
+
+
+def _empty_like(y: Tensor, nodes: int) -> Tensor:
+    """Return memory for maps of another number of nodes, stored as ``y`` is."""
+    batch, maps, _ = y.shape
+    if y.device.type == "cpu" and not _is_stored_by_pixel(y):
+        return y.new_empty(batch, maps, nodes)
+    return y.new_empty(batch, nodes, maps).transpose(1, 2)
+
+
 @forward.implementation("cpu")
 def _cpu(y: Tensor, grid: GridSpec) -> Tensor:
     from tigranet.ops.cpu import coarsening as kernels
 
-    laplacian, (batch, maps, _) = grid.laplacian, y.shape
+    laplacian, (batch, maps, nodes) = grid.laplacian, y.shape
+    if maps > 1 and not _is_stored_by_pixel(y):  # every map is an image of its own
+        return _cpu(y.reshape(batch * maps, 1, nodes), grid).reshape(batch, maps, -1)
     rows, row_weights = taps(grid.height, laplacian.wraps_rows)
     columns, column_weights = taps(grid.width, laplacian.wraps_columns)
     images = as_pixel_rows(y, grid.height).reshape(batch, grid.height, -1)
@@ -81,7 +95,9 @@ def _cpu(y: Tensor, grid: GridSpec) -> Tensor:
 def _cpu_backward(g: Tensor, grid: GridSpec) -> Tensor:
     from tigranet.ops.cpu import coarsening as kernels
 
-    laplacian, (batch, maps, _) = grid.laplacian, g.shape
+    laplacian, (batch, maps, nodes) = grid.laplacian, g.shape
+    if maps > 1 and not _is_stored_by_pixel(g):
+        return _cpu_backward(g.reshape(batch * maps, 1, nodes), grid).reshape(batch, maps, -1)
     rows, row_weights = transposed_taps(grid.height, laplacian.wraps_rows)
     columns, column_weights = transposed_taps(grid.width, laplacian.wraps_columns)
     coarse_height = -(-grid.height // 2)
@@ -114,12 +130,12 @@ def _cuda_backward(g: Tensor, grid: GridSpec) -> Tensor:
 @forward.shapes
 def _shape(y: Tensor, grid: GridSpec) -> Tensor:
     nodes = ((grid.height + 1) // 2) * ((grid.width + 1) // 2)
-    return y.new_empty(len(y), nodes, y.shape[1]).transpose(1, 2)
+    return _empty_like(y, nodes)
 
 
 @backward.shapes
 def _shape_backward(g: Tensor, grid: GridSpec) -> Tensor:
-    return g.new_empty(len(g), grid.num_nodes, g.shape[1]).transpose(1, 2)
+    return _empty_like(g, grid.num_nodes)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
