@@ -122,10 +122,20 @@ def _cuda(*args: Any) -> Tensor:
 
 
 @backward.implementation("cuda")
-def _cuda_backward(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _cuda_backward(
+    g: Tensor,
+    y: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    eps: float,
+    border: int,
+    grid: GridSpec,
+) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.ops.cuda import orientation_norm as kernels
 
-    return kernels.backward(*args, True)
+    return kernels.backward(g, y, mean, variance, scale, bias, eps, border, grid, known_moments=True)
 
 
 @forward.shapes

@@ -16,7 +16,6 @@ from tigranet.ops.grid_spec import GridSpec
 EPS = 1e-5
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.bfloat16: 2**-7, torch.float16: 2**-10}
 """Relative to the size of the result. Half precision is rounded once; the reference is computed in float32."""
-DTYPES = list(TOLERANCE)
 SHAPES = [
     (1, 4, 1, 1, 3, 0),
     (2, 4, 3, 5, 7, 1),
@@ -27,6 +26,9 @@ SHAPES = [
     (1, 7, 43, 2, 3, 1),
 ]
 """Batch, orientations, features, height, width and border. The last has more maps than a block has threads."""
+
+CASES = [(shape, dtype) for shape in SHAPES for dtype in (torch.float32, torch.bfloat16)]
+CASES += [(SHAPES[2], dtype) for dtype in (torch.float64, torch.float16)]
 
 
 def make_inputs(batch, orientations, features, height, width, dtype, mean=10.0):
@@ -71,9 +73,8 @@ def test_it_compiles_and_hardly_spills_registers(tmp_path, dtype, pack):
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("torus", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "dtype"), CASES)
 def test_images_moments_and_gradients_agree_with_the_reference_emulated(shape, torus, dtype, monkeypatch):
     emulate(monkeypatch)
     *sizes, border = shape
@@ -96,9 +97,8 @@ def test_images_moments_and_gradients_agree_with_the_reference_emulated(shape, t
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("torus", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "dtype"), CASES)
 def test_known_moments_agree_with_the_reference_emulated(shape, torus, dtype, monkeypatch):
     emulate(monkeypatch)
     *sizes, border = shape

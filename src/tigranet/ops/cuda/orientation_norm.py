@@ -11,10 +11,10 @@ from tigranet.ops.cuda.pixel_packs import THREADS, PixelBlocks, as_pixels, check
 from tigranet.ops.grid_spec import GridSpec
 
 MAX_PARTS = 1024
-"""Number of parts of the pixels whose sums are added up in float64. With it, all of an H200 is busy."""
+"""Number of parts, at most, into which the pixels are divided. Their sums are added up in float64."""
 MIN_PIXELS_PER_SUM = 4
 MAX_PIXELS_PER_SUM = 2**20
-"""Pixels that a thread adds up. Only a batch without end would reach the larger number."""
+"""Pixels that a thread adds up, at least and at most."""
 BLOCKS, MAX_PIXELS_PER_THREAD = 2048, 16
 """Blocks that compute images, unless each of their threads has the maximal number of pixels."""
 
