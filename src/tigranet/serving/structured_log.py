@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from typing import Any, TextIO
+from typing import Any
 
 from tigranet.quoted_text import shorten
 
@@ -36,7 +36,7 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-class TolerantHandler(logging.StreamHandler[TextIO]):
+class TolerantHandler(logging.StreamHandler[Any]):
     """Writes to a stream, and ignores errors of the stream: a closed log must not stop the server."""
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -47,11 +47,11 @@ class TolerantHandler(logging.StreamHandler[TextIO]):
         """
 
 
-def configure_log(stream: TextIO | None = None) -> None:
+def configure_log(stream: Any = None) -> None:
     """Send the log of the server to a stream.
 
     Args:
-        stream: The stream. The default is standard output.
+        stream: The text stream. The default is standard output.
     """
     handler = TolerantHandler(stream or sys.stdout)
     handler.setFormatter(JsonFormatter())

@@ -1,0 +1,39 @@
+import io
+import json
+import logging
+
+import pytest
+
+from tigranet.serving.structured_log import LOGGER, SERVER_LOGGER, configure_log, log_event
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_before():
+    loggers = [logging.getLogger(name) for name in (LOGGER, SERVER_LOGGER)]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    yield
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
+
+
+def test_every_event_is_one_json_object_in_one_line():
+    stream = io.StringIO()
+    configure_log(stream)
+    log_event("request", path="/\n\x1b[0m" + "x" * 1000, status=200, models=["a"])
+    log_event("error", level=logging.ERROR, error=RuntimeError("two\nlines"))
+    logging.getLogger(SERVER_LOGGER).warning("Invalid HTTP request received.")
+    first, second, third = (json.loads(line) for line in stream.getvalue().splitlines())
+    assert first["event"] == "request"
+    assert first["status"] == 200
+    assert len(first["path"]) < 300
+    assert (second["level"], third["level"]) == ("error", "warning")
+    assert "RuntimeError" in second["traceback"]
+
+
+def test_a_closed_stream_does_not_stop_the_server(capsys):
+    stream = io.StringIO()
+    configure_log(stream)
+    stream.close()
+    log_event("request")
+    assert capsys.readouterr().err == ""
