@@ -1,3 +1,5 @@
+import logging
+
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
@@ -6,6 +8,7 @@ from tigranet import TIGraNet
 from tigranet.serving.application import create_application
 from tigranet.serving.limits import ServerLimits
 from tigranet.serving.predictor import Predictor
+from tigranet.serving.structured_log import LOGGER, SERVER_LOGGER
 
 SIZE = 12
 """Side length in pixels of the images that the networks of these tests read."""
@@ -17,6 +20,16 @@ def _plain_kernels():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIGRANET_KERNELS", "plain")
         yield
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_before():
+    loggers = [logging.getLogger(name) for name in (LOGGER, SERVER_LOGGER)]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+    yield
+    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 def save_network(folder, in_maps=1, **options):

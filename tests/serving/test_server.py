@@ -1,4 +1,4 @@
-"""The server as a process: its address, its log, its limits on real connections, and how it stops."""
+"""The server on real connections: its answers, its limits, and how it stops."""
 
 import http.client
 import io
@@ -10,76 +10,59 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tigranet.serving import server
+from tigranet.serving.limits import ServerLimits
 from tigranet.serving.server import bind, serve, url_of
 from tigranet.workflows.predict import predict
 
-SERVE = [sys.executable, "-c", "from tigranet.cli import main; main()", "serve"]
+LIMITS = ServerLimits(request_seconds=1.0, body_bytes=2**20, header_seconds=2.0)
 
 
-def png(side):
+def png(side=30):
     file = io.BytesIO()
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (side, side), dtype=np.uint8)).save(file, "PNG")
     return file.getvalue()
 
 
-class Server:
-    """A server process and the lines of its log."""
+class Client:
+    """Sends requests to a server on this machine."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen(
-            [*SERVE, *map(str, arguments), "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self.lines = []
-        while not self.lines or self.lines[-1]["event"] != "ready":
-            self.lines.append(json.loads(self.process.stdout.readline()))
-        self.url = self.lines[-1]["url"]
-        self.port = int(self.url.rpartition(":")[2])
+    def __init__(self, port):
+        self.port, self.connections = port, ExitStack()
 
     def post(self, body, path="/predict", **headers):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        connection.request("POST", path, body, headers)
-        response = connection.getresponse()
-        content = json.loads(response.read())
-        connection.close()
-        return response.status, content
+        try:
+            connection.request("POST", path, body, headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
 
-    def stop(self, number=signal.SIGTERM):
-        """Send a signal, and return the exit code and what was printed to stderr."""
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=30)
-        self.lines += [json.loads(line) for line in out.splitlines()]
-        return self.process.returncode, err
+    def connect(self, data):
+        """Open a connection and send bytes."""
+        address = ("127.0.0.1", self.port)
+        connection = self.connections.enter_context(socket.create_connection(address, timeout=10))
+        connection.sendall(data)
+        return connection
 
-
-@pytest.fixture(scope="module")
-def server(grey_model):
-    server = Server(grey_model, "--timeout", "1.5", "--max-body", "1", "--max-requests", "4", "--device", "cpu")
-    yield server
-    if server.process.poll() is None:
-        server.stop(signal.SIGKILL)
-
-
-@pytest.fixture
-def connect(server):
-    """Open a connection to the server and send bytes."""
-    with ExitStack() as stack:
-
-        def connected(data):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
-            connection.sendall(data)
-            return connection
-
-        yield connected
+    def wait_until_ready(self):
+        while True:
+            with suppress(ConnectionError):
+                self.connect(b"").close()
+                return
+            time.sleep(0.02)
 
 
-def header(length, path="/predict"):
-    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n".encode()
+def header(length):
+    return f"POST /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}\r\n\r\n".encode()
 
 
 def received(connection):
@@ -89,33 +72,80 @@ def received(connection):
     return b""
 
 
-def test_the_process_answers_as_predict_does(server, grey_model, tmp_path):
-    (tmp_path / "image.png").write_bytes(png(30))
+@pytest.fixture
+def while_serving(monkeypatch, capsys):
+    """Serve a model in this process while a function of a client runs; return its result and the log."""
+
+    def run(model, work):
+        reserved = bind("127.0.0.1", 0)
+        client = Client(reserved.getsockname()[1])
+        monkeypatch.setattr(server, "bind", lambda host, port: reserved)
+
+        def work_and_stop():
+            try:
+                client.wait_until_ready()
+                return work(client)
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        with ThreadPoolExecutor(1) as pool, client.connections:
+            handler = signal.getsignal(signal.SIGTERM)
+            result = pool.submit(work_and_stop)
+            serve({"grey": model}, device="cpu", limits=LIMITS)
+            assert signal.getsignal(signal.SIGTERM) is handler
+            with pytest.raises(ConnectionRefusedError):
+                client.connect(b"")
+            return result.result(), [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_the_server_answers_as_predict_does(while_serving, grey_model, tmp_path):
+    (tmp_path / "image.png").write_bytes(png())
     (expected,) = predict(grey_model, tmp_path / "image.png", device="cpu").predictions
-    status, answer = server.post(png(30))
+    (status, answer), log = while_serving(grey_model, lambda client: client.post(png()))
     assert (status, answer["label"]) == (200, expected.label)
     assert answer["probability"] == pytest.approx(expected.probability, abs=2e-6)
+    events = [line["event"] for line in log]
+    assert events == ["starting", "warmed up", "ready", "request", "stopping", "stopped"]
+    assert log[0]["url"].startswith("http://127.0.0.1:")
 
 
-def test_hostile_connections_do_not_disturb_others(server, connect):
-    answer = server.post(png(30))
-    slow = connect(header("Content-Length: 100") + b"half")
-    garbage = [
-        connect(content)
-        for content in (b"\0\xff\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", header("Content-Length: -1"), b"A" * 200_000)
-    ]
-    for connection in garbage:
-        assert connection.recv(100).startswith(b"HTTP/1.1 4")
-    connect(header("Content-Length: 5") + b"ab").close()
-    assert server.post(bytes(2**20 + 1))[0] == 413
-    assert server.post(png(30), Host="rebound.example")[0] == 421
-    endless = connect(header("Transfer-Encoding: chunked"))
-    with suppress(ConnectionError):  # the server closes the connection at its limit
-        for _ in range(1000):
-            endless.sendall(b"10000\r\n" + bytes(2**16) + b"\r\n")
-        pytest.fail("the server received 64 MiB, its limit is 1 MiB")
-    assert received(slow).startswith(b"HTTP/1.1 408")
-    assert server.post(png(30)) == answer
+def test_hostile_connections_do_not_disturb_others(while_serving, grey_model):
+    def attack(client):
+        answer = client.post(png())
+        slow = client.connect(header("Content-Length: 100") + b"half")
+        for content in (b"\0\xff\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", header("Content-Length: -1"), b"A" * 200_000):
+            assert client.connect(content).recv(100).startswith(b"HTTP/1.1 4")
+        client.connect(header("Content-Length: 5") + b"ab").close()
+        assert client.post(bytes(2**20 + 1))[0] == 413
+        assert client.post(png(), Host="rebound.example")[0] == 421
+        endless = client.connect(header("Transfer-Encoding: chunked"))
+        with suppress(ConnectionError):  # the server closes the connection at its limit
+            for _ in range(1000):
+                endless.sendall(b"10000\r\n" + bytes(2**16) + b"\r\n")
+            pytest.fail("the server received 64 MiB, its limit is 1 MiB")
+        assert received(slow).startswith(b"HTTP/1.1 408")
+        assert client.post(png()) == answer
+
+    _, log = while_serving(grey_model, attack)
+    statuses = {line["status"] for line in log if line["event"] == "request"}
+    assert statuses == {200, 408, 413, 421, 499}
+
+
+def test_requests_in_work_are_finished_before_the_server_stops(while_serving, grey_model):
+    content = png()
+
+    def begin(client):
+        connection = client.connect(header(f"Content-Length: {len(content)}"))
+        time.sleep(0.1)
+        finish = threading.Timer(0.3, connection.sendall, [content])
+        finish.start()
+        return ThreadPoolExecutor(1).submit(received, connection)
+
+    response, log = while_serving(grey_model, begin)
+    assert response.result().startswith(b"HTTP/1.1 200")
+    assert [line["event"] for line in log[-3:]] == ["stopping", "request", "stopped"]
 
 
 def test_an_address_in_use_is_named(grey_model):
@@ -129,34 +159,64 @@ def test_an_address_in_use_is_named(grey_model):
         bind("no.such.host.invalid", 0)
 
 
-def test_errors_of_models_are_raised_before_the_server_starts(tmp_path):
+def test_wrong_models_and_arguments_are_refused_before_the_server_starts(tmp_path, grey_model):
     with pytest.raises(FileNotFoundError, match="nosuch"):
         serve({"x": tmp_path / "nosuch"}, port=0)
+    with pytest.raises(ValueError, match=r"worker.*0"):
+        serve({"x": grey_model}, port=0, workers=0)
 
 
-@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
 def test_addresses_of_ipv6_are_written_in_brackets():
     try:
         with bind("::1", 0) as reserved:
             assert url_of(reserved).startswith("http://[::1]:")
     except OSError:
-        pytest.skip(f"{os.uname().sysname} has no IPv6 loopback address here")
+        pytest.skip("this machine has no IPv6 loopback address")
 
 
-def test_the_server_finishes_requests_in_work_before_it_stops(server, connect):
-    """The last test of the module, because it stops the server."""
-    content = png(30)
-    last = connect(header(f"Content-Length: {len(content)}"))
-    time.sleep(0.2)
-    finish = threading.Timer(0.4, last.sendall, [content])
-    finish.start()
-    code, err = server.stop(signal.SIGTERM)
-    finish.join()
-    response = received(last)
-    assert response.startswith(b"HTTP/1.1 200")
-    assert b'"label"' in response
-    assert (code, err) == (0, "")
-    assert [line["event"] for line in server.lines if line["event"] != "request"][-2:] == ["stopping", "stopped"]
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", server.port))
-    assert not [line for line in server.lines if line.get("status") == 500]
+@pytest.mark.skipif(os.name != "posix", reason="sends signals of Unix")
+def test_a_killed_worker_loses_its_own_requests_only(grey_model):
+    """One process for each worker, as on a user's machine."""
+    command = [
+        sys.executable,
+        "-c",
+        "from tigranet.cli import main; main()",
+        "serve",
+        str(grey_model),
+        "--workers",
+        "2",
+    ]
+    process = subprocess.Popen(
+        [*command, "--workers", "2", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        log = [json.loads(process.stdout.readline())]
+        while sum(line["event"] == "ready" for line in log) < 2:
+            log.append(json.loads(process.stdout.readline()))
+        client = Client(int(log[0]["url"].rpartition(":")[2]))
+        content = png()
+        with client.connections:
+            client.wait_until_ready()
+            in_work = [client.connect(header(f"Content-Length: {len(content)}")) for _ in range(8)]
+            time.sleep(0.3)
+            os.kill(log[-1]["process"], signal.SIGKILL)
+            time.sleep(0.1)
+            answers = []
+            for connection in in_work:
+                with suppress(ConnectionError):
+                    connection.sendall(content)
+                    answers.append(received(connection))
+            finished = [answer for answer in answers if answer]
+            assert all(answer.startswith(b"HTTP/1.1 200") for answer in finished)
+            assert [client.post(content)[0] for _ in range(10)] == [200] * 10
+        while sum(line["event"] == "ready" for line in log) < 3:  # the new worker
+            log.append(json.loads(process.stdout.readline()))
+        process.terminate()
+        out, err = process.communicate(timeout=30)
+        log += [json.loads(line) for line in out.splitlines()]
+        served = sum(line["event"] == "request" for line in log)
+        assert served == len(finished) + 10
+        assert (process.returncode, err, log[-1]["event"]) == (0, "", "stopped")
+    finally:
+        process.kill()
+        process.communicate()

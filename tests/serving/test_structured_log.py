@@ -2,19 +2,7 @@ import io
 import json
 import logging
 
-import pytest
-
-from tigranet.serving.structured_log import LOGGER, SERVER_LOGGER, configure_log, log_event
-
-
-@pytest.fixture(autouse=True)
-def _loggers_as_before():
-    loggers = [logging.getLogger(name) for name in (LOGGER, SERVER_LOGGER)]
-    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
-    yield
-    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-        logger.handlers, logger.propagate = handlers, propagate
-        logger.setLevel(level)
+from tigranet.serving.structured_log import SERVER_LOGGER, configure_log, log_event
 
 
 def test_every_event_is_one_json_object_in_one_line():

@@ -26,6 +26,7 @@ def serve(
         Path | None,
         typer.Option(help="Require the bearer token in this file for every request.", readable=False),
     ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that answer requests.")] = 1,
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     max_body: Annotated[int, _limit("Largest body of a request in MiB.", min=1, max=1024)] = 16,
     max_pixels: Annotated[int, _limit("Largest number of pixels of an image.", min=1, max=64_000_000)] = 64_000_000,
@@ -55,4 +56,13 @@ def serve(
         concurrent_requests=max_requests,
         request_seconds=timeout,
     )
-    run_server(named, host=host, port=port, token=token, device=global_options().device, reject=reject, limits=limits)
+    run_server(
+        named,
+        host=host,
+        port=port,
+        token=token,
+        device=global_options().device,
+        reject=reject,
+        limits=limits,
+        workers=workers,
+    )

@@ -78,6 +78,7 @@ class ModelServer:
                 await asyncio.get_running_loop().run_in_executor(self._inference, predictor.warm_up)
                 log_event("warmed up", model=name)
             self.is_ready = True
+            log_event("ready", models=list(self.predictors))
             yield
         finally:
             self.is_ready = False

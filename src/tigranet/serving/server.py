@@ -6,16 +6,19 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
 from tigranet.serving.access import is_loopback
 from tigranet.serving.application import create_application
 from tigranet.serving.http_protocol import DeadlineProtocol
 from tigranet.serving.limits import ServerLimits
 from tigranet.serving.predictor import Predictor
+from tigranet.serving.request_guard import RequestGuard
 from tigranet.serving.structured_log import configure_log, log_event
 
 
@@ -103,10 +106,11 @@ def serve(
     device: str = "auto",
     reject: float = 0.0,
     limits: ServerLimits | None = None,
+    workers: int = 1,
 ) -> None:
     """Serve models over HTTP until SIGINT or SIGTERM arrives.
 
-    The log goes to standard output, one JSON object per line.
+    The log goes to standard output, one JSON object per line. Its event ``ready`` says that a process answers requests.
 
     Args:
         models: Folders of saved models, or names of models that come with the package, by the names to serve them as.
@@ -115,7 +119,9 @@ def serve(
         token: Bearer token that requests must carry. None needs no token.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         reject: Below this probability the label is 'unknown'.
-        limits: What a request may ask for.
+        limits: What a request may ask for, in each process.
+        workers: Number of processes that answer requests. A worker that dies is replaced, and only its own requests
+            are lost.
 
     Raises:
         FileNotFoundError: If a model does not exist.
@@ -123,15 +129,17 @@ def serve(
         OSError: If the address cannot be used.
     """
     limits = limits or ServerLimits()
+    if workers < 1:
+        raise ValueError(f"expected at least 1 worker, got {workers}")
     predictors = {name: Predictor(model, device=device, reject=reject) for name, model in models.items()}
-    reserved = bind(host, port)
-    try:
+    with bind(host, port) as reserved:
         for predictor in predictors.values():
             predictor.network  # noqa: B018 (errors of the files, before the server starts)
         configure_log()
-        app = create_application(predictors, limits=limits, token=token, local_only=is_loopback(host))
         config = uvicorn.Config(
-            app,
+            partial(_create_logging_application, predictors, limits, token, is_loopback(host)),
+            factory=True,
+            workers=workers,
             http=DeadlineProtocol,
             ws="none",
             lifespan="on",
@@ -143,20 +151,17 @@ def serve(
             timeout_keep_alive=max(1, round(limits.header_seconds)),
             timeout_graceful_shutdown=max(1, round(limits.shutdown_seconds)),
         )
-        server = _AnnouncingServer(config, url_of(reserved), list(predictors))
-        server.run([reserved])
-    finally:
-        reserved.close()
+        log_event("starting", url=url_of(reserved), models=list(predictors), workers=workers)
+        if workers == 1:
+            GracefulServer(config).run([reserved])
+        else:
+            Multiprocess(config, [reserved]).run()
     log_event("stopped")
 
 
-class _AnnouncingServer(GracefulServer):
-    """Writes the address to the log once clients can connect."""
-
-    def __init__(self, config: uvicorn.Config, url: str, models: list[str]) -> None:
-        super().__init__(config)
-        self._url, self._models = url, models
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        log_event("ready", url=self._url, models=self._models)
+def _create_logging_application(
+    predictors: Mapping[str, Predictor], limits: ServerLimits, token: str | None, local_only: bool
+) -> RequestGuard:
+    """Create the application in the process that runs it, which may be a worker process with a log of its own."""
+    configure_log()
+    return create_application(predictors, limits=limits, token=token, local_only=local_only)

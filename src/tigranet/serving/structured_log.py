@@ -29,6 +29,7 @@ class JsonFormatter(logging.Formatter):
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
+            "process": record.process,
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
