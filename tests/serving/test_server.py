@@ -4,6 +4,8 @@ import http.client
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,7 +94,7 @@ def while_serving(monkeypatch, capsys):
         with ThreadPoolExecutor(1) as pool, client.connections:
             handler = signal.getsignal(signal.SIGTERM)
             result = pool.submit(work_and_stop)
-            serve({"grey": model}, device="cpu", limits=LIMITS)
+            serve({"model": model}, device="cpu", limits=LIMITS)
             assert signal.getsignal(signal.SIGTERM) is handler
             with pytest.raises(ConnectionRefusedError):
                 client.connect(b"")
@@ -146,6 +149,31 @@ def test_requests_in_work_are_finished_before_the_server_stops(while_serving, gr
     response, log = while_serving(grey_model, begin)
     assert response.result().startswith(b"HTTP/1.1 200")
     assert [line["event"] for line in log[-3:]] == ["stopping", "request", "stopped"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_requests_of_the_page_are_answered(while_serving, grey_model, tmp_path):
+    """``sh`` blocks of docs/serving.md; ``test_documents.py`` runs its Python."""
+    (tmp_path / "photo.png").write_bytes(png())
+    page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines() if not line.startswith("tigranet ")]
+    assert sum(line.startswith("curl ") for line in lines) == 5
+
+    def run(client):
+        answers = []
+        for line in lines:
+            command = line.replace(":8000", f":{client.port}").replace("curl ", "curl --silent --fail ", 1)
+            result = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+            assert result.returncode == 0, line
+            answers += [json.loads(result.stdout)] if line.startswith("curl ") else []
+        return answers
+
+    (first, second, metadata, inference, _), _ = while_serving(grey_model, run)
+    assert first == second
+    assert list(first) == ["model", "label", "probability", "probabilities"]  # as the page shows
+    assert metadata["inputs"][0]["name"] == "image"
+    assert [output["name"] for output in inference["outputs"]] == ["label", "probability", "probabilities"]
 
 
 def test_an_address_in_use_is_named(grey_model):
