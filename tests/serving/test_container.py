@@ -36,7 +36,7 @@ def test_the_container_runs_without_privileges_and_downloads_nothing():
     assert names.index("USER") < names.index("ENTRYPOINT")
     assert "ADD" not in names
     assert "HF_HUB_OFFLINE=1" in arguments_of("ENV")
-    assert (ROOT / ".dockerignore").read_text().splitlines()[0] == "*"
+    assert (ROOT / "Dockerfile.dockerignore").read_text().splitlines()[0] == "*"
 
 
 def test_the_command_of_the_container_is_accepted(monkeypatch):

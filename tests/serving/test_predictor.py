@@ -6,6 +6,8 @@ import torch
 from PIL import Image
 
 from tigranet import TIGraNet
+from tigranet.evaluation.file_predictions import MAX_PLAIN_PIXELS
+from tigranet.ops.mode import kernel_mode
 from tigranet.serving import Predictor
 from tigranet.workflows.predict import predict
 
@@ -113,3 +115,20 @@ def test_warming_up_computes_one_image_and_a_full_batch(grey_model, monkeypatch)
     monkeypatch.setattr(predictor, "logits", lambda images: counts.append(len(images)) or compute(images))
     predictor.warm_up()
     assert counts == [1, 5]
+
+
+def test_few_images_are_computed_in_plain_pytorch_until_the_predictor_is_warm(grey_model, pixels, monkeypatch):
+    monkeypatch.setenv("TIGRANET_KERNELS", "auto")
+    modes = []
+    predictor = Predictor(grey_model, device="cpu")
+    zeros = torch.zeros(3, 3)
+    monkeypatch.setattr(predictor.network, "forward", lambda images: modes.append(kernel_mode()) or zeros)
+    predictor({"image": pixels})
+    monkeypatch.setattr(predictor, "_total_pixels", MAX_PLAIN_PIXELS)
+    predictor({"image": pixels})
+    assert modes == ["plain", "auto"]
+    copy = pickle.loads(pickle.dumps(predictor))
+    assert copy._total_pixels == 0
+    monkeypatch.setattr(predictor, "logits", lambda images: None)
+    predictor.warm_up()
+    assert predictor._total_pixels is None

@@ -15,7 +15,7 @@ from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.pillow_pixels import MAX_PIXELS
 from tigranet.devices import select_device
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
-from tigranet.evaluation.file_predictions import BATCH_SIZE, UNKNOWN
+from tigranet.evaluation.file_predictions import BATCH_SIZE, UNKNOWN, kernels_for_pixels
 from tigranet.model import TIGraNet
 from tigranet.serving.image_input import ImageInput, prepare_image
 
@@ -57,14 +57,16 @@ class Predictor:
         # A worker process may have another working directory.
         self.model = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
         self.device, self.batch_size, self.reject = device, batch_size, reject
-        self._network: TIGraNet | None = None
-        self._loading = threading.Lock()
+        self.__setstate__(self.__getstate__())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"model": self.model, "device": self.device, "batch_size": self.batch_size, "reject": self.reject}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _network=None, _loading=threading.Lock())
+        self.__dict__.update(state)
+        self._network: TIGraNet | None = None
+        self._loading = threading.Lock()
+        self._total_pixels: int | None = 0
 
     @property
     def network(self) -> TIGraNet:
@@ -115,6 +117,9 @@ class Predictor:
     def logits(self, images: Sequence[Float[Tensor, "channels size size"]]) -> Float[Tensor, "count classes"]:
         """Compute the logits of images from :meth:`prepare`, in batches.
 
+        The first few images are computed in plain PyTorch, as by ``tigranet predict``, because loading the fused
+        kernels would take longer.
+
         Args:
             images: At least one image.
 
@@ -123,7 +128,10 @@ class Predictor:
         """
         size = limit_batch_size(self.batch_size, self.image_size, self.image_size)
         batches = (torch.stack(list(images[start : start + size])) for start in range(0, len(images), size))
-        return apply_in_batches(self.network, batches)
+        if self._total_pixels is not None:
+            self._total_pixels += len(images) * self.image_size**2
+        with kernels_for_pixels(self.network, self._total_pixels):
+            return apply_in_batches(self.network, batches)
 
     def labels(self, probabilities: Float[Tensor, "count classes"]) -> list[str]:
         """Return the names of the most probable classes.
@@ -139,7 +147,8 @@ class Predictor:
         return [name if value >= self.reject else UNKNOWN for name, value in zip(names, highest.tolist(), strict=True)]
 
     def warm_up(self) -> None:
-        """Load the network and compute one image and one full batch, so that later calls are fast."""
+        """Load the network and the fused kernels, and compute one image and one full batch, so that calls are fast."""
+        self._total_pixels = None
         blank = torch.zeros(self.network.in_maps, self.image_size, self.image_size)
         for count in (1, limit_batch_size(self.batch_size, self.image_size, self.image_size)):
             self.logits([blank] * count)

@@ -1,6 +1,7 @@
 """Run a server: bind an address, load the models, answer requests, and stop gracefully."""
 
 import os
+import pickle
 import signal
 import socket
 import threading
@@ -135,6 +136,8 @@ def serve(
     with bind(host, port) as reserved:
         for predictor in predictors.values():
             predictor.network  # noqa: B018 (errors of the files, before the server starts)
+        if workers > 1:  # this process need not keep the networks
+            predictors = pickle.loads(pickle.dumps(predictors))
         configure_log()
         config = uvicorn.Config(
             partial(_create_logging_application, predictors, limits, token, is_loopback(host)),
