@@ -10,6 +10,7 @@ import argparse
 import http.client
 import io
 import json
+import shlex
 import subprocess
 import sys
 import threading
@@ -133,7 +134,7 @@ def main() -> None:
     with running_server(arguments.model, "--workers", str(arguments.workers)) as (port, process):
         runs = [load(port, process, files, arguments.requests, clients) for clients in arguments.clients]
     results = {
-        "command": f"python -m benchmarks.serving --requests {arguments.requests}",
+        "command": shlex.join(["python", "-m", "benchmarks.serving", *sys.argv[1:]]),
         "model": arguments.model,
         "side": arguments.side,
         "workers": arguments.workers,

@@ -23,13 +23,17 @@ def _plain_kernels():
 
 
 @pytest.fixture(autouse=True)
-def _loggers_as_before():
-    loggers = [logging.getLogger(name) for name in (LOGGER, SERVER_LOGGER)]
-    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
+def _loggers_without_handlers():
+    """Other tests in this process may have started a server, which sends its log to a stream."""
+
+    def reset():
+        for logger in (logging.getLogger(name) for name in (LOGGER, SERVER_LOGGER)):
+            logger.handlers, logger.propagate = [], True
+            logger.setLevel(logging.NOTSET)
+
+    reset()
     yield
-    for logger, (handlers, propagate, level) in zip(loggers, before, strict=True):
-        logger.handlers, logger.propagate = handlers, propagate
-        logger.setLevel(level)
+    reset()
 
 
 def save_network(folder, in_maps=1, **options):
