@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.serving import image_files, load
 from PIL import Image
 
 from tigranet.serving import server
@@ -25,7 +26,7 @@ from tigranet.serving.limits import ServerLimits
 from tigranet.serving.server import bind, serve, url_of
 from tigranet.workflows.predict import predict
 
-LIMITS = ServerLimits(request_seconds=1.0, body_bytes=2**20, header_seconds=2.0)
+LIMITS = ServerLimits(request_seconds=2.0, body_bytes=2**20, header_seconds=2.0)
 
 
 def png(side=30):
@@ -174,6 +175,17 @@ def test_the_requests_of_the_page_are_answered(while_serving, grey_model, tmp_pa
     assert list(first) == ["model", "label", "probability", "probabilities"]  # as the page shows
     assert metadata["inputs"][0]["name"] == "image"
     assert [output["name"] for output in inference["outputs"]] == ["label", "probability", "probabilities"]
+
+
+def test_the_benchmark_counts_every_request(while_serving, grey_model):
+    def measure(client):
+        return load(client.port, os.getpid(), image_files(8), num_requests=20, num_clients=3)
+
+    result, log = while_serving(grey_model, measure)
+    assert result["statuses"] == {"200": 20}
+    assert sum(line["event"] == "request" for line in log) == 20
+    assert 0 < result["p50, ms"] <= result["p99, ms"]
+    assert len(result["memory, MiB"]) == 11
 
 
 def test_an_address_in_use_is_named(grey_model):
