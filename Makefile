@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup demo test lint fuzz bench torture clean
+.PHONY: setup demo test lint fuzz container-check bench torture clean
 
 setup: .venv/installed
 
@@ -27,6 +27,9 @@ lint: setup
 fuzz: setup  # a minute of new random inputs per target; atheris has no package for some systems, and is not required
 	-$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	TIGRANET_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) OMP_NUM_THREADS=1 $(BIN)/pytest tests/fuzz
+
+container-check: setup  # the steps of the Dockerfile in a virtual environment, without Docker
+	TIGRANET_CONTAINER_CHECK=1 $(BIN)/pytest tests/serving/test_container.py
 
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'

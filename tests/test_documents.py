@@ -160,6 +160,7 @@ PAGE_CHECKS = {
     "pytorch": check_nothing,
     "reproducing": check_reproducing,
     "scikit-learn": check_nothing,
+    "serving": check_nothing,
     "your-images": check_your_images,
 }
 

@@ -1,5 +1,6 @@
 """All commands: help, examples, global options, and how errors are shown."""
 
+import asyncio
 import inspect
 import io
 import shlex
@@ -21,7 +22,7 @@ EXAMPLES = {
 
 
 def test_every_command_has_an_example():
-    assert len(EXAMPLES) == 12
+    assert len(EXAMPLES) == 13
     assert all(example.startswith("Example: tigranet ") for example in EXAMPLES.values())
 
 
@@ -42,7 +43,11 @@ def test_the_example_of_every_command_runs(name, tigranet, monkeypatch, tmp_path
         "reproduce": ["--epochs", "1"],
         "figures": ["--epochs", "1"],
         "angles": ["--images", "5", "--by", "45"],
+        "serve": ["--port", "0"],
     }
+    if name == "serve":  # it starts, warms up, and stops at once
+        monkeypatch.setenv("TIGRANET_KERNELS", "plain")
+        monkeypatch.setattr("uvicorn.Server.main_loop", lambda server: asyncio.sleep(0))
     code, _, err = tigranet(*example, *shortened.get(name, []))
     assert code == 0, err
 

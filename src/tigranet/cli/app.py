@@ -19,6 +19,7 @@ from tigranet.cli.options import GlobalOptions, set_global_options
 from tigranet.cli.predict import predict
 from tigranet.cli.report import report
 from tigranet.cli.reproduce import reproduce
+from tigranet.cli.serve import serve
 from tigranet.cli.streams import flush_results, prepared_streams
 from tigranet.cli.train import train
 from tigranet.terminal_text import escape_control_characters
@@ -79,6 +80,7 @@ for command, example in (
     (evaluate, "tigranet evaluate model/ mnist-012"),
     (predict, "tigranet predict model/ photos/ --csv answers.csv"),
     (features, "tigranet features model/ photos/ --csv features.csv"),
+    (serve, "tigranet serve model/ --port 8000"),
     (report, "tigranet report model/ mnist-012 -o report/"),
     (figures, "tigranet figures model/ mnist-012 --rivals -o figures/"),
     (angles, "tigranet angles mnist-012 model/ paper-mnist-rot oriented-small -o angles/"),

@@ -1,9 +1,10 @@
 """Decode one image file of any supported format to an array in [0, 1], with limits on time and memory."""
 
 import ctypes
+import io
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -75,11 +76,11 @@ def read_image_size(path: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def decoded(path: Path, working_bytes: Callable[[int, int, int], int]) -> Iterator[PixelRows]:
+def decoded(path: Path | io.BytesIO, working_bytes: Callable[[int, int, int], int]) -> Iterator[PixelRows]:
     """Decode an image file, and hold its share of the memory budget for the duration of a ``with`` statement.
 
     Args:
-        path: Path of the file.
+        path: Path of the file, or the content of a file in memory.
         working_bytes: Returns the memory that the ``with`` statement itself takes for an image, in bytes, from its
             height, width and number of channels.
 
@@ -89,12 +90,20 @@ def decoded(path: Path, working_bytes: Callable[[int, int, int], int]) -> Iterat
     Raises:
         UnreadableImageError: If the file cannot be read as an image, or decoding it takes too much memory.
     """
-    with _one_line_reasons(), open_regular_file(path) as file, ExitStack() as reservation:
+    with _one_line_reasons(), _opened(path) as file, ExitStack() as reservation:
         if is_tiff(file):
             yield _decode_tiff(file, working_bytes, reservation)
         else:
             num_bytes = pillow_pixels.header_bytes(file)
             yield _decode(lambda: _PillowSource(file), num_bytes, working_bytes, reservation)
+
+
+def _opened(path: Path | io.BytesIO) -> AbstractContextManager[BinaryFile]:
+    if not isinstance(path, io.BytesIO):
+        return open_regular_file(path)
+    if not path.getbuffer().nbytes:
+        raise UnreadableImageError("the file is empty")
+    return nullcontext(path)
 
 
 def _decode_tiff(file: BinaryFile, working_bytes: Callable[[int, int, int], int], reservation: ExitStack) -> PixelRows:

@@ -124,7 +124,7 @@ def _apply_to_files(
         images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
         has_all_files = is_first_batch and len(batch) < batch_size
         is_first_batch = False
-        with _kernels(net, sum(image[0].numel() for image in images) if has_all_files else None):
+        with kernels_for_pixels(net, sum(image[0].numel() for image in images) if has_all_files else None):
             outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
         for path, image in batch:
             if isinstance(image, UnreadableFile):
@@ -136,7 +136,7 @@ def _apply_to_files(
                 yield path, output if output.isfinite().all() else UnreadableFile(path, f"{NOT_FINITE} this image")
 
 
-def _kernels(net: TIGraNet, total_pixels: int | None) -> AbstractContextManager[None]:
+def kernels_for_pixels(net: TIGraNet, total_pixels: int | None) -> AbstractContextManager[None]:
     """Select plain PyTorch for few images, where loading the fused kernels would take most of the time.
 
     The choice depends on the images alone, not on whether compiled kernels are stored on this machine, so that the same

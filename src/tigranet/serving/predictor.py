@@ -1,0 +1,217 @@
+"""A saved network as a function from images in memory to labels, for pipelines, worker processes and servers."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tigranet.data.batch_size import limit_batch_size
+from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.pillow_pixels import MAX_PIXELS
+from tigranet.devices import select_device
+from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
+from tigranet.evaluation.file_predictions import BATCH_SIZE, UNKNOWN, kernels_for_pixels
+from tigranet.model import TIGraNet
+from tigranet.serving.image_input import ImageInput, prepare_image
+
+
+class Predictor:
+    """A picklable function from images in memory to labels and probabilities.
+
+    The answers are those of ``tigranet predict`` for files with the same pixels. Pickling a predictor stores only its
+    arguments, so it can be sent to worker processes; each process loads the network when it first needs it.
+
+    Args:
+        model: The folder of a saved model, or the name of a model that comes with the package.
+        device: Where to compute, see :func:`tigranet.devices.select_device`.
+        batch_size: Largest batch size; large images are computed in smaller batches.
+        reject: Below this probability the label is 'unknown'.
+
+    Attributes:
+        model: The folder, as an absolute path, or the name.
+        batch_size: Largest batch size.
+        reject: The probability below which the label is 'unknown'.
+
+    Raises:
+        ValueError: If ``reject`` is not a probability, or if ``batch_size`` is not positive.
+
+    Example:
+        >>> predict = Predictor("oriented-mnist-012", device="cpu")
+        >>> answer = predict({"image": np.zeros((2, 28, 28), np.uint8), "path": ["a.png", "b.png"]})
+        >>> answer["path"], answer["label"].shape, answer["probability"].shape, answer["probabilities"].shape
+        (['a.png', 'b.png'], (2,), (2,), (2, 3))
+    """
+
+    def __init__(
+        self, model: str | Path, *, device: str = "auto", batch_size: int = BATCH_SIZE, reject: float = 0.0
+    ) -> None:
+        if not 0 <= reject <= 1:
+            raise ValueError(f"reject must be a probability in [0, 1], got {reject}")
+        if batch_size < 1:
+            raise ValueError(f"expected a batch size of at least 1, got {batch_size}")
+        # A worker process may have another working directory.
+        self.model = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
+        self.device, self.batch_size, self.reject = device, batch_size, reject
+        self.__setstate__(self.__getstate__())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "device": self.device, "batch_size": self.batch_size, "reject": self.reject}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._network: TIGraNet | None = None
+        self._loading = threading.Lock()
+        self._total_pixels: int | None = 0
+
+    @property
+    def network(self) -> TIGraNet:
+        """The network, which is loaded when it is first needed.
+
+        Raises:
+            FileNotFoundError: If there is no such model.
+            ValueError: If the files are damaged, or if the network has no image size.
+        """
+        with self._loading:
+            if self._network is None:
+                network = TIGraNet.from_pretrained(self.model)
+                if network.image_size is None:
+                    raise ValueError(
+                        f"'{self.model}' has no image_size, so images cannot be scaled: train it with 'tigranet train'"
+                    )
+                self._network = network.to(select_device(self.device))
+            return self._network
+
+    @property
+    def image_size(self) -> int:
+        """Side length in pixels of the images that the network reads."""
+        size = self.network.image_size
+        assert size is not None
+        return size
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes."""
+        return self.network.class_names
+
+    def prepare(self, image: ImageInput, max_pixels: int = MAX_PIXELS) -> Float[Tensor, "channels size size"]:
+        """Bring an image to the size, channels and range of values that the network reads.
+
+        Args:
+            image: An array of pixels, or the content of an image file, see
+                :func:`~tigranet.serving.image_input.prepare_image`.
+            max_pixels: Largest number of pixels.
+
+        Returns:
+            The image in [0, 1], on the CPU.
+
+        Raises:
+            UnreadableImageError: If the image cannot be used.
+        """
+        return prepare_image(image, self.image_size, self.network.in_maps, max_pixels)
+
+    def logits(self, images: Sequence[Float[Tensor, "channels size size"]]) -> Float[Tensor, "count classes"]:
+        """Compute the logits of images from :meth:`prepare`, in batches.
+
+        The first few images are computed in plain PyTorch, as by ``tigranet predict``, because loading the fused
+        kernels would take longer.
+
+        Args:
+            images: At least one image.
+
+        Returns:
+            One row per image, on the CPU. Rows may hold NaN or infinity if the weights are too large.
+        """
+        size = limit_batch_size(self.batch_size, self.image_size, self.image_size)
+        batches = (torch.stack(list(images[start : start + size])) for start in range(0, len(images), size))
+        if self._total_pixels is not None:
+            self._total_pixels += len(images) * self.image_size**2
+        with kernels_for_pixels(self.network, self._total_pixels):
+            return apply_in_batches(self.network, batches)
+
+    def labels(self, probabilities: Float[Tensor, "count classes"]) -> list[str]:
+        """Return the names of the most probable classes.
+
+        Args:
+            probabilities: The probabilities of all classes, for each image.
+
+        Returns:
+            One name per image, or 'unknown' where the highest probability is below ``reject``.
+        """
+        highest, classes = probabilities.max(1)
+        names = (self.class_names[label] for label in classes.tolist())
+        return [name if value >= self.reject else UNKNOWN for name, value in zip(names, highest.tolist(), strict=True)]
+
+    def warm_up(self) -> None:
+        """Load the network and the fused kernels, and compute one image and one full batch, so that calls are fast."""
+        self._total_pixels = None
+        blank = torch.zeros(self.network.in_maps, self.image_size, self.image_size)
+        for count in (1, limit_batch_size(self.batch_size, self.image_size, self.image_size)):
+            self.logits([blank] * count)
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Predict the classes of images.
+
+        Args:
+            batch: A mapping with the key ``image``, which holds a batch or one image. A batch is an array (n, H, W) or
+                (n, H, W, C), or a list or an object array of images of any sizes. One image is an array (H, W) or
+                (H, W, C) with 1, 3 or as many channels as the network reads, or the content of an image file as bytes.
+
+        Returns:
+            The other entries of ``batch``, and for a batch the arrays ``label`` (n), ``probability`` (n) and
+            ``probabilities`` (n, classes). For one image ``label`` is a string and ``probability`` a number.
+
+        Raises:
+            ValueError: If an image cannot be used; the message names its position in the batch.
+            KeyError: If there is no key ``image``.
+        """
+        if "image" not in batch:
+            raise KeyError(f"expected a batch with the key 'image', got the keys {sorted(map(str, batch))}")
+        images, is_batch = self._images(batch["image"])
+        others = {name: value for name, value in batch.items() if name != "image"}
+        probabilities = self._probabilities(images).numpy()
+        labels = self.labels(torch.from_numpy(probabilities)) if len(images) else []
+        if is_batch:
+            highest = probabilities.max(1) if len(images) else np.zeros(0, np.float32)
+            return others | {
+                "label": np.array(labels, dtype=str),
+                "probability": highest,
+                "probabilities": probabilities,
+            }
+        return others | {
+            "label": labels[0],
+            "probability": float(probabilities.max()),
+            "probabilities": probabilities[0],
+        }
+
+    def _images(self, value: Any) -> tuple[list[ImageInput], bool]:
+        """Return the images of a batch, or one image as a list, and whether it is a batch."""
+        if isinstance(value, bytes):
+            return [value], False
+        if isinstance(value, list | tuple):
+            return [image if isinstance(image, bytes) else np.asarray(image) for image in value], True
+        array = np.asarray(value)
+        if array.dtype == object:
+            return [image if isinstance(image, bytes) else np.asarray(image) for image in array.ravel()], True
+        is_image = array.ndim <= 2 or (array.ndim == 3 and array.shape[2] in (1, 3, self.network.in_maps))
+        return ([array], False) if is_image else (list(array), True)
+
+    def _probabilities(self, images: Sequence[ImageInput]) -> Float[Tensor, "count classes"]:
+        batches = [self._batch_logits(images, start) for start in range(0, len(images), self.batch_size)]
+        return require_finite(torch.cat([torch.zeros(0, self.network.num_classes), *batches])).softmax(1)
+
+    def _batch_logits(self, images: Sequence[ImageInput], start: int) -> Tensor:
+        stop = min(start + self.batch_size, len(images))
+        return self.logits(list(self._prepared(images, range(start, stop))))
+
+    def _prepared(self, images: Sequence[ImageInput], positions: range) -> Iterator[Tensor]:
+        for position in positions:
+            try:
+                yield self.prepare(images[position])
+            except UnreadableImageError as error:
+                where = f"image {position} of {len(images)}" if len(images) > 1 else "the image"
+                raise ValueError(f"{where} {error}") from None
