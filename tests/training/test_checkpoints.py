@@ -303,7 +303,7 @@ def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path)
     assert all(torch.equal(expected[name], killed[name]) for name in expected)
 
 
-def test_two_processes_give_the_weights_of_one(tmp_path):
+def test_two_processes_give_the_weights_of_one(tmp_path, warm_process):
     """Each process works on half of every batch, with the augmentation of the whole batch.
 
     The last batch has an odd number of images. Dropout is not used, because each process draws its own numbers.
@@ -324,11 +324,17 @@ def test_two_processes_give_the_weights_of_one(tmp_path):
         "0.8",
     ]
     results = {}
-    for name, more in (("one", []), ("two", ["--devices", "2", "--strategy", "ddp"])):
-        launcher = tmp_path / "launch.py"
-        launcher.write_text("import torch; torch.set_num_threads(1)\nfrom tigranet.cli import main; main()")
-        command = [sys.executable, str(launcher), "train", str(folder), "-o", str(tmp_path / name), *options, *more]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    program = "import torch; torch.set_num_threads(1)\nfrom tigranet.cli import main; main()"
+    launcher = tmp_path / "launch.py"  # the first process starts the second by its script
+    launcher.write_text(program)
+    command = ["train", str(folder), *options, "-o", str(tmp_path / "two"), "--devices", "2", "--strategy", "ddp"]
+    processes = {
+        "one": warm_process.run(program, "train", folder, *options, "-o", tmp_path / "one"),
+        "two": subprocess.run(
+            [sys.executable, str(launcher), *command], capture_output=True, text=True, timeout=300, check=False
+        ),
+    }
+    for name, process in processes.items():
         assert process.returncode == 0, process.stderr
         results[name] = json.loads(process.stdout)
     assert results["one"]["train"] == results["two"]["train"]
