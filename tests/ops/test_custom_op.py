@@ -1,6 +1,5 @@
 """Operators that are called directly, or through PyTorch's dispatcher where something observes them."""
 
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode

@@ -237,7 +237,6 @@ import torch
 from safetensors.torch import load_file
 torch.set_num_threads(1)
 from tigranet import TIGraNet, cli
-import tigranet.workflows.train, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated_examples
 
 folder, out = sys.argv[1:]
 options = ["--epochs", "12", "--architecture", "SC[2,2]-DP[30]-S[3]-FC[8]", "--batch-size", "10", "--keep", "best"]
@@ -292,11 +291,10 @@ def load_weights(folder):
     return safetensors.torch.load_file(folder / "model.safetensors")
 
 
-def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path):
+def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path, warm_process):
     """After each SIGKILL, the checkpoint is readable, and a model folder that loads is complete."""
     folder = fill(tmp_path / "photos", {"a": 20, "b": 20})
-    command = [sys.executable, "-W", "ignore", "-c", KILL_REPEATEDLY, str(folder), str(tmp_path)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    process = warm_process.run(KILL_REPEATEDLY, folder, tmp_path)
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["kills"] == 10
     expected, killed = (load_weights(tmp_path / name) for name in ("uninterrupted", "killed"))
