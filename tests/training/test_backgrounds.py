@@ -18,8 +18,8 @@ STEPS = {
     "oriented-large": 8,
     "pyramid-small": 40,
 }
-"""Number of steps in which each preset learns the shapes. The other presets have the same kinds of layers, with more maps,
-and would take too long. Only the products of 'oriented-large' are smoothed."""
+"""Number of steps in which each preset learns the shapes. The other presets have the same kinds of layers
+with more maps, and would take too long. Only the products of 'oriented-large' are smoothed."""
 BLANKS = [
     *((preset, 0.0) for preset in PRESETS),
     *((preset, value) for preset in STEPS for value in (0.1, 1.0, None)),
