@@ -37,6 +37,7 @@ def test_the_example_of_every_command_runs(name, tigranet, monkeypatch, tmp_path
     if name != "train":
         TIGraNet("paper-small", num_classes=3, image_size=28).save_pretrained("model")
     monkeypatch.setattr("tigranet.data.sources.download.fetch_mnist", lambda *_: [])
+    monkeypatch.setattr("tigranet.evaluation.speed.SINGLE_IMAGE_CALLS", 1)
     example = shlex.split(EXAMPLES[name].removeprefix("Example: tigranet "))
     shortened = {
         "train": ["--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
