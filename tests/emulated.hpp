@@ -1,4 +1,5 @@
 // Runs a CUDA block on the CPU: every thread is a fiber that runs until it has to wait for the others.
+#include <immintrin.h>
 #include <ucontext.h>
 #include <algorithm>
 #include <cmath>
@@ -102,6 +103,8 @@ template <typename To, typename From> To bits_of(From x) { To y; memcpy(&y, &x, 
 // a GPU has only one NaN, with a positive sign
 inline unsigned __float_as_uint(float x) { return std::isnan(x) ? 0x7fffffffu : bits_of<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return bits_of<float>(x); }
+inline float half_to_float(unsigned short bits) { return _cvtsh_ss(bits); }
+inline unsigned short float_to_half(float x) { return _cvtss_sh(x, 0); }
 inline int __double2hiint(double x) {
   return std::isnan(x) ? 0x7fffffff : (int)(bits_of<unsigned long long>(x) >> 32);
 }

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import busy_neighbour, compare_versions, languages, peers, timing
+from benchmarks import busy_neighbour, compare_versions, languages, peers, pyramid_kernels, timing
 
-from tigranet import GridLaplacian, Statistics
+from tigranet import GridLaplacian, Statistics, TIGraNet
+from tigranet.layers import OrientationNorm
 
 
 @pytest.fixture(autouse=True)
@@ -140,3 +141,27 @@ def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypa
 def test_a_worker_that_cannot_start_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="exit code 1"):
         compare_versions.Version(tmp_path, "no-such-device")
+
+
+def test_the_operations_of_the_pyramids_are_timed_with_the_shapes_of_the_networks(monkeypatch, capsys):
+    monkeypatch.setattr(pyramid_kernels, "DEVICE", torch.device("cpu"))
+    pyramid_kernels.main()
+    assert "needs an NVIDIA GPU" in capsys.readouterr().out
+    shapes = set()
+
+    def record(norm, args):
+        y, *rest = args
+        shapes.add((norm.num_statistics, int(y.shape[2] ** 0.5), rest[1] if rest else 0))
+
+    with torch.no_grad():
+        for (preset, size, _), timed in pyramid_kernels.NETWORKS.items():
+            if size == 32:
+                net, shapes = TIGraNet(preset, 2).eval(), set()
+                for norm in net.modules():
+                    if isinstance(norm, OrientationNorm):
+                        norm.register_forward_pre_hook(record)
+                net(torch.rand(1, 1, size, size))
+                assert set(timed) <= shapes
+    for case in pyramid_kernels.cases(3, 6, 1, 2, torch.float32):
+        assert case.function(*case.inputs).shape[:2] == (2, 24)
+        assert min(case.forward_bytes, case.backward_bytes) > case.inputs[0].nbytes

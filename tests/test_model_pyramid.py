@@ -37,7 +37,7 @@ def test_the_network_equals_its_layers_applied_one_by_one():
     net, images = network(GROUP), torch.rand(3, 1, 10, 13, dtype=torch.float64)
     grid = GridLaplacian(10, 13, diagonal=net.diagonal)
     lift, block, _, conv, second_block, maximum = net.graph_layers
-    z = grid.coarsening(block(lift(images.flatten(2), grid), grid))
+    z = grid.coarsening(block(lift(net.standardise_images(images.flatten(2)), grid), grid))
     coarse = GridLaplacian(5, 7, diagonal=net.diagonal)
     z = maximum(second_block(conv(z, coarse), coarse), coarse)
     expected = net.classifier(net.standardise(net.statistics(z, coarse)))
@@ -104,7 +104,8 @@ def test_the_window_is_applied_to_the_image_and_to_the_maps_of_every_level():
     plain, windowed = network(GROUP), network(GROUP, window="disc")
     windowed.load_state_dict(plain.state_dict())
     images = torch.rand(2, 1, 12, 12, dtype=torch.float64)
-    z, grid = window_images(images).flatten(2), GridLaplacian(12, 12, diagonal=plain.diagonal)
+    signals = plain.standardise_images(window_images(images).flatten(2))
+    z, grid = signals, GridLaplacian(12, 12, diagonal=plain.diagonal)
     for layer in plain.graph_layers:
         if grid.height == 12 and layer is plain.graph_layers[2]:
             z, grid = layer(z, grid), grid.coarsening.laplacian

@@ -98,6 +98,8 @@ class TIGraNet(Pretrained, nn.Module):
     Attributes:
         architecture: The parsed architecture.
         config: The constructor's arguments as JSON values, as saved in config.json.
+        standardise_images: Standardisation of each channel over all images, in networks that start with LC, else the
+            identity. Without it, the constant part of bright images would exceed what varies by far.
         graph_layers: One module per graph layer.
         statistics: The layer that computes the invariant features.
         num_features: Number of invariant features.
@@ -178,6 +180,8 @@ class TIGraNet(Pretrained, nn.Module):
         self.class_names = tuple(names or map(str, range(num_classes)))
         self.image_size = image_size
         self._grids = GridCache(neighbours, boundary, diagonal)
+        starts_with_features = isinstance(architecture.layers[0], LC)
+        self.standardise_images = Standardise(in_maps, eps=1e-5) if starts_with_features else nn.Identity()
         self.graph_layers = nn.ModuleList()
         classifier: list[nn.Module] = []
         width, orientations = in_maps, 1
@@ -186,7 +190,7 @@ class TIGraNet(Pretrained, nn.Module):
                 case S(order):
                     self.statistics = Statistics(order)
                     self.num_features = width = 2 * (order + 1) * width
-                    self.standardise = Standardise(width) if init == "default" else nn.Identity()
+                    self.standardise = _standardise(width, architecture) if init == "default" else nn.Identity()
                 case FC(units):
                     classifier += [nn.Linear(width, units), nn.ReLU()]
                     width = units
@@ -266,7 +270,7 @@ class TIGraNet(Pretrained, nn.Module):
     ) -> Iterator[Maps]:
         """Apply the graph layers one after the other and yield the output of each."""
         windowed = has_frame and self.window == "disc"
-        active = omega = None
+        z, active, omega = self.standardise_images(z), None, None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
             match layer:
                 case DP():
@@ -313,6 +317,15 @@ def _check_choice(name: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
         expected = " or ".join(map(repr, get_args(choices)))
         raise ValueError(f"expected {name} to be {expected}, got {value!r}")
+
+
+def _standardise(num_statistics: int, architecture: Architecture) -> Standardise:
+    """Build the standardisation of the statistics.
+
+    After an orientation maximum, maps have a variance of about 1. A statistic of such maps that hardly varies, because
+    few images activate it, would grow without bound if it were divided by its own small deviation.
+    """
+    return Standardise(num_statistics, eps=1e-5) if architecture.has_group_convolutions else Standardise(num_statistics)
 
 
 def _graph_layer(layer: Layer, in_maps: int, orientations: int, span: float, ties: Ties) -> nn.Module:

@@ -39,6 +39,19 @@ def test_result_and_gradient_agree_with_the_reference(height, width, boundary, d
         assert maps == 1 or run("fused", y, grid, g)[0].stride(1) == 1
 
 
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_maps_that_are_stored_one_after_the_other_give_such_maps(height, width, boundary):
+    grid = GridLaplacian(height, width, boundary=boundary)
+    y, g = torch.randn(2, 3, height * width), torch.randn(2, 3, grid.coarsening.laplacian.num_nodes)
+    fused = run("fused", y, grid, g)
+    for actual, expected in zip(fused, run("plain", y, grid, g), strict=True):
+        torch.testing.assert_close(actual, expected, rtol=0, atol=TOLERANCE[torch.float32] * 10)
+        assert actual.is_contiguous()
+    by_pixel = run("fused", pixel_by_pixel(y), grid, pixel_by_pixel(g))
+    assert all(torch.equal(a, b) for a, b in zip(fused, by_pixel, strict=True))
+
+
 def test_batches_without_images_and_maps_in_other_layouts():
     grid = GridLaplacian(6, 5)
     with using("fused"):
@@ -94,4 +107,5 @@ def test_a_grid_that_is_too_small_is_an_error():
 def test_the_operators_pass_the_checks_of_pytorch():
     y, grid = pixel_by_pixel(torch.rand(2, 3, 20)).requires_grad_(), (4, 5, 8, False, 1.0)
     torch.library.opcheck(torch.ops.tigranet.coarsen.default, (y, *grid))
+    torch.library.opcheck(torch.ops.tigranet.coarsen.default, (torch.rand(2, 3, 20).requires_grad_(), *grid))
     torch.library.opcheck(torch.ops.tigranet.coarsen_backward.default, (pixel_by_pixel(torch.rand(2, 3, 6)), *grid))

@@ -6,12 +6,13 @@ import sys
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from oracles import random_graph
 from tigranet import DynamicPool, GridLaplacian, SparseLaplacian, SpectralConv, Statistics, TIGraNet
 from tigranet.layers import Standardise
-from tigranet.ops import using
-from tigranet.ops.dispatch import operation, why_beyond_cuda_limits
+from tigranet.ops import dispatch, using
+from tigranet.ops.dispatch import operation, why_beyond_cuda_limits, why_unsupported
 from tigranet.ops.fallback import KernelUnavailableError
 
 
@@ -101,16 +102,38 @@ def test_an_unknown_mode_is_an_error(monkeypatch):
 
 
 def test_limits_of_a_gpu_are_checked_for_the_backward_kernel_only_if_it_is_needed(monkeypatch):
-    from tigranet.ops import dispatch
-
-    def why_unsupported(grid, itemsize, limits, backward):
+    def why_kernel_unsupported(grid, itemsize, limits, backward):
         assert (grid.height, grid.width, itemsize, limits) == (4, 5, 4, "limits")
         return "too large" if backward else None
 
     monkeypatch.setattr(dispatch, "_cuda_limits", lambda device: "limits")
     z = torch.rand(1, 2, 20)
-    assert why_beyond_cuda_limits(why_unsupported, z, GRID, False) is None
-    assert why_beyond_cuda_limits(why_unsupported, z, GRID, True) == "too large"
+    assert why_beyond_cuda_limits(why_kernel_unsupported, z, GRID, False) is None
+    assert why_beyond_cuda_limits(why_kernel_unsupported, z, GRID, True) == "too large"
+
+
+class TestHalfPrecision:
+    def reason(self, monkeypatch, device, dtype, parameter_dtype, **options):
+        monkeypatch.setattr(dispatch, "_why_no_kernels", lambda device: None)
+        with FakeTensorMode():
+            signal = torch.empty(2, 3, 20, dtype=dtype, device=device)
+            return why_unsupported(signal, torch.empty(3, dtype=parameter_dtype, device=device), **options)
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+    def test_operations_that_say_so_read_it_on_a_gpu_with_parameters_in_float32(self, dtype, monkeypatch):
+        assert self.reason(monkeypatch, "cuda", dtype, torch.float32, half_on_cuda=True) is None
+        for device, parameter_dtype, half_on_cuda in (
+            ("cuda", torch.float32, False),
+            ("cpu", torch.float32, True),
+            ("cuda", dtype, True),
+            ("cuda", torch.float64, True),
+        ):
+            reason = self.reason(monkeypatch, device, dtype, parameter_dtype, half_on_cuda=half_on_cuda)
+            assert str(dtype) in reason
+
+    def test_parameters_of_other_signals_have_the_type_of_the_signal(self, monkeypatch):
+        assert self.reason(monkeypatch, "cuda", torch.float64, torch.float64, half_on_cuda=True) is None
+        assert "float64" in self.reason(monkeypatch, "cuda", torch.float32, torch.float64, half_on_cuda=True)
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script")  # from PyTorch itself

@@ -13,6 +13,7 @@ def test_the_laplacian_of_a_description_is_the_described_one(grid):
     assert repr(spec.laplacian) == repr(laplacian)
     assert torch.equal(spec.laplacian.inverse_sqrt_degree, laplacian.inverse_sqrt_degree)
     assert spec.num_nodes == laplacian.num_nodes
+    assert (spec.wraps_rows, spec.wraps_columns) == (laplacian.wraps_rows, laplacian.wraps_columns)
 
 
 def test_equal_grids_share_one_laplacian():

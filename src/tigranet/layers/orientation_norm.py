@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from tigranet.distributed import is_single_process, moments
 from tigranet.graphs.grid import GridLaplacian
-from tigranet.graphs.padding import pad_images
 from tigranet.layers.standardise import Standardise
 from tigranet.ops import orientation_norm, orientation_norm_eval
-from tigranet.ops.orientation_norm import from_columns, to_columns
+from tigranet.ops.grid_spec import GridSpec
+from tigranet.ops.orientation_norm import from_columns, pad_maps, to_columns
 
 
 class OrientationNorm(Standardise):
@@ -60,19 +60,16 @@ class OrientationNorm(Standardise):
                 f"{self!r} reads maps (batch, {self.orientations * self.num_statistics}, nodes), "
                 f"got shape {tuple(y.shape)}"
             )
-        if laplacian is not None:
-            padding = laplacian.height, laplacian.width, border, laplacian.wraps_rows, laplacian.wraps_columns
-        elif border == 0:
-            padding = 1, y.shape[2], 0, False, False
-        else:
+        if laplacian is None and border > 0:
             raise ValueError(f"expected the grid of the features with a border of {border} pixels, got None")
-        return self._normalise(y, padding).flatten(2)
+        grid = GridSpec(1, y.shape[2], 8, False, 1.0) if laplacian is None else GridSpec.of(laplacian)
+        return self._normalise(y, border, grid).flatten(2)
 
     def _normalise(
-        self, y: Float[Tensor, "batch maps nodes"], padding: tuple[int, int, int, bool, bool]
+        self, y: Float[Tensor, "batch maps nodes"], border: int, grid: GridSpec
     ) -> Float[Tensor, "batch maps padded_height padded_width"]:
         if self.training and is_single_process() and y.numel() // self.num_statistics > 1:
-            z, mean, variance = orientation_norm(y, self.scale, self.bias, self.eps, *padding)
+            z, mean, variance = orientation_norm(y, self.scale, self.bias, self.eps, border, grid)
             self._update_estimates(mean, variance)
             return z
         if self.training and not is_single_process():
@@ -82,10 +79,8 @@ class OrientationNorm(Standardise):
                 self._update_estimates(batch_mean, batch_variance)
                 gain = self.scale * (batch_variance + self.eps).rsqrt()
                 x = columns * gain[:, None, None] + (self.bias - batch_mean * gain)[:, None, None]
-                height, width, border, wrap_rows, wrap_columns = padding
-                images = from_columns(F.relu(x)).unflatten(2, (height, width))
-                return pad_images(images, border, wrap_rows, wrap_columns)
-        return orientation_norm_eval(y, self.mean, self.variance, self.scale, self.bias, self.eps, *padding)
+                return pad_maps(from_columns(F.relu(x)), border, grid)
+        return orientation_norm_eval(y, self.mean, self.variance, self.scale, self.bias, self.eps, border, grid)
 
     def extra_repr(self) -> str:
         """Describe the layer."""

@@ -1,6 +1,5 @@
 """The coarsening's operation: half the height and width of maps on a pixel grid."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops.coarsening_taps import taps, transposed_taps
 from tigranet.ops.cpu.arrays import as_pixel_rows
 from tigranet.ops.cpu.thread_pool import share
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread
@@ -31,13 +31,12 @@ def coarsen(y: Float[Tensor, "batch maps nodes"], laplacian: Laplacian) -> Float
 
 @coarsen.supported_by_kernels
 def _check(y: Tensor, laplacian: Laplacian) -> str | None:
-    return why_unsupported(y, laplacian=laplacian)
+    return why_unsupported(y, laplacian=laplacian, half_on_cuda=True)
 
 
 @coarsen.fused
 def _fused(y: Tensor, laplacian: Any) -> Tensor:
-    # There are no kernels for GPUs, and none for maps that are stored one after the other.
-    if y.device.type != "cpu" or y.stride(1) != 1 or not y.numel():
+    if not y.numel():
         return coarsen.reference(y, laplacian)
     _ = laplacian.coarsening  # raises an error if the grid is too small
     return forward(y, GridSpec.of(laplacian))
@@ -58,38 +57,28 @@ forward = CustomOp("coarsen", "Tensor y", "Tensor", _reference)
 backward = CustomOp("coarsen_backward", "Tensor g", "Tensor", _reference_backward)
 
 
-@lru_cache(maxsize=64)
-def _taps(length: int, wraps: bool) -> tuple[Any, tuple[float, float]]:
-    """Return the four fine positions of each coarse position, and the weights of the outer two and the inner two."""
-    start = np.arange(0, length, 2)[:, None]
-    offsets, weights = ([-1, 0, 1, 2], (1 / 8, 3 / 8)) if length % 2 == 0 else ([-1, 0, 0, 1], (1 / 4, 1 / 4))
-    positions = start + np.array(offsets)
-    return positions % length if wraps else positions.clip(0, length - 1), weights
+def _is_stored_by_pixel(y: Tensor) -> bool:
+    """Whether all maps of a pixel are next to each other, and not all pixels of a map. The result is stored alike."""
+    return bool(y.stride(1) == 1 and y.shape[1] > 1)
 
 
-@lru_cache(maxsize=64)
-def _transposed_taps(length: int, wraps: bool) -> tuple[Any, Any]:
-    """Return the two coarse positions that each fine position is part of, and its weights in them."""
-    positions, (outer, inner) = _taps(length, wraps)
-    matrix = np.zeros((length, len(positions)))
-    for tap, weight in enumerate((outer, inner, inner, outer)):
-        np.add.at(matrix, (positions[:, tap], np.arange(len(positions))), weight)
-    coarse, weights = np.zeros((length, 2), np.int64), np.zeros((length, 2))
-    for fine in range(length):
-        entries = np.flatnonzero(matrix[fine])
-        # A single entry is written as two halves rather than with a weight of zero, which would turn infinity into NaN.
-        coarse[fine] = entries[[0, -1]]
-        weights[fine] = matrix[fine, coarse[fine]] / (3 - len(entries))
-    return coarse, weights
+def _empty_like(y: Tensor, nodes: int) -> Tensor:
+    """Return memory for maps of another number of nodes, stored as ``y`` is."""
+    batch, maps, _ = y.shape
+    if y.device.type == "cpu" and not _is_stored_by_pixel(y):
+        return y.new_empty(batch, maps, nodes)
+    return y.new_empty(batch, nodes, maps).transpose(1, 2)
 
 
 @forward.implementation("cpu")
 def _cpu(y: Tensor, grid: GridSpec) -> Tensor:
     from tigranet.ops.cpu import coarsening as kernels
 
-    laplacian, (batch, maps, _) = grid.laplacian, y.shape
-    rows, row_weights = _taps(grid.height, laplacian.wraps_rows)
-    columns, column_weights = _taps(grid.width, laplacian.wraps_columns)
+    laplacian, (batch, maps, nodes) = grid.laplacian, y.shape
+    if maps > 1 and not _is_stored_by_pixel(y):  # every map is an image of its own
+        return _cpu(y.reshape(batch * maps, 1, nodes), grid).reshape(batch, maps, -1)
+    rows, row_weights = taps(grid.height, laplacian.wraps_rows)
+    columns, column_weights = taps(grid.width, laplacian.wraps_columns)
     images = as_pixel_rows(y, grid.height).reshape(batch, grid.height, -1)
     out = y.new_empty(batch, len(rows) * len(columns), maps)
     result = out.numpy().reshape(batch * len(rows), -1)
@@ -106,9 +95,11 @@ def _cpu(y: Tensor, grid: GridSpec) -> Tensor:
 def _cpu_backward(g: Tensor, grid: GridSpec) -> Tensor:
     from tigranet.ops.cpu import coarsening as kernels
 
-    laplacian, (batch, maps, _) = grid.laplacian, g.shape
-    rows, row_weights = _transposed_taps(grid.height, laplacian.wraps_rows)
-    columns, column_weights = _transposed_taps(grid.width, laplacian.wraps_columns)
+    laplacian, (batch, maps, nodes) = grid.laplacian, g.shape
+    if maps > 1 and not _is_stored_by_pixel(g):
+        return _cpu_backward(g.reshape(batch * maps, 1, nodes), grid).reshape(batch, maps, -1)
+    rows, row_weights = transposed_taps(grid.height, laplacian.wraps_rows)
+    columns, column_weights = transposed_taps(grid.width, laplacian.wraps_columns)
     coarse_height = -(-grid.height // 2)
     images = as_pixel_rows(g, coarse_height).reshape(batch, coarse_height, -1)
     out = g.new_empty(batch, grid.num_nodes, maps)
@@ -122,15 +113,29 @@ def _cpu_backward(g: Tensor, grid: GridSpec) -> Tensor:
     return out.transpose(1, 2)
 
 
+@forward.implementation("cuda")
+def _cuda(y: Tensor, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cuda import coarsening as kernels
+
+    return kernels.forward(y, grid)
+
+
+@backward.implementation("cuda")
+def _cuda_backward(g: Tensor, grid: GridSpec) -> Tensor:
+    from tigranet.ops.cuda import coarsening as kernels
+
+    return kernels.backward(g, grid)
+
+
 @forward.shapes
 def _shape(y: Tensor, grid: GridSpec) -> Tensor:
     nodes = ((grid.height + 1) // 2) * ((grid.width + 1) // 2)
-    return y.new_empty(len(y), nodes, y.shape[1]).transpose(1, 2)
+    return _empty_like(y, nodes)
 
 
 @backward.shapes
 def _shape_backward(g: Tensor, grid: GridSpec) -> Tensor:
-    return g.new_empty(len(g), grid.num_nodes, g.shape[1]).transpose(1, 2)
+    return _empty_like(g, grid.num_nodes)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

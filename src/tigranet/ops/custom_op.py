@@ -75,6 +75,14 @@ class CustomOp:
 
         return register
 
+    def runs_on(self, device: str) -> bool:
+        """Return whether there is an implementation for a device type.
+
+        Args:
+            device: Device type, ``"cpu"`` or ``"cuda"``.
+        """
+        return device in self._implementations
+
     def shapes(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate the function that returns empty results of the right shapes, for compilers.
 

@@ -110,13 +110,17 @@ def operation(reference: Callable[..., Any]) -> Operation:
     return Operation(reference)
 
 
-def why_unsupported(signal: Tensor, *others: Tensor | None, laplacian: Laplacian | None = None) -> str | None:
+def why_unsupported(
+    signal: Tensor, *others: Tensor | None, laplacian: Laplacian | None = None, half_on_cuda: bool = False
+) -> str | None:
     """Say why no fused kernel can read these tensors: the check that all operations share.
 
     Args:
         signal: Maps on a graph, (batch, maps, nodes).
         *others: Further signals, parameters and masks, or None for absent ones.
         laplacian: The graph, where the operation reads one.
+        half_on_cuda: Whether the CUDA kernels of the operation also read signals in half precision, with ``others`` in
+            float32, as autocast gives them.
 
     Returns:
         The reason, or None if a fused kernel can read them.
@@ -128,10 +132,12 @@ def why_unsupported(signal: Tensor, *others: Tensor | None, laplacian: Laplacian
             return f"{laplacian!r} is not a grid"
         if signal.shape[-1] != laplacian.num_nodes:
             return f"a signal of {signal.shape[-1]} nodes does not fit {laplacian!r}"
-    if signal.dtype not in (torch.float32, torch.float64):
+    is_half = half_on_cuda and signal.device.type == "cuda" and signal.dtype in (torch.bfloat16, torch.float16)
+    if not is_half and signal.dtype not in (torch.float32, torch.float64):
         return f"{signal.dtype} is neither float32 nor float64"
+    other_dtypes = (torch.float32 if is_half else signal.dtype, torch.bool)
     for other in others:
-        if other is not None and (other.device != signal.device or other.dtype not in (signal.dtype, torch.bool)):
+        if other is not None and (other.device != signal.device or other.dtype not in other_dtypes):
             return f"{other.dtype} on {other.device} cannot be combined with {signal.dtype} on {signal.device}"
     if (reason := _why_no_kernels(signal.device)) is not None:
         return reason

@@ -39,6 +39,16 @@ class GridSpec(NamedTuple):
         return self.height * self.width
 
     @property
+    def wraps_rows(self) -> bool:
+        """Whether edges join the first row to the last, see :class:`GridLaplacian`."""
+        return self.torus and self.height > 2
+
+    @property
+    def wraps_columns(self) -> bool:
+        """Whether edges join the first column to the last."""
+        return self.torus and self.width > 2
+
+    @property
     def laplacian(self) -> GridLaplacian:
         """The Laplacian with these parameters, built once."""
         return _laplacian(self)

@@ -16,6 +16,7 @@ from tigranet.ops.cpu.arrays import as_pixel_rows
 from tigranet.ops.cpu.thread_pool import share
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
+from tigranet.ops.grid_spec import GridSpec
 
 MAX_SHIFTED_MEAN = 10.0
 """The variance is computed about an estimate of the mean, which may be wrong by this many standard deviations."""
@@ -29,11 +30,8 @@ def orientation_norm(
     scale: Float[Tensor, " features"],
     bias: Float[Tensor, " features"],
     eps: float,
-    height: int,
-    width: int,
     border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
+    grid: GridSpec,
 ) -> tuple[
     Float[Tensor, "batch maps padded_height padded_width"], Float[Tensor, " features"], Float[Tensor, " features"]
 ]:
@@ -48,11 +46,8 @@ def orientation_norm(
         scale: The factor g of each feature.
         bias: The term b of each feature.
         eps: The number added to the variance.
-        height: Number of rows of the images.
-        width: Number of columns.
         border: Number of pixels to add on each side, see :func:`pad_images`.
-        wrap_rows: Whether added rows come from the opposite side.
-        wrap_columns: The same for columns.
+        grid: The grid of the maps.
 
     Returns:
         The padded images, and the mean and the variance (with 1/n) of each feature, which have no gradient.
@@ -61,8 +56,11 @@ def orientation_norm(
     mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
     columns = to_columns(y, len(scale))
     x = F.batch_norm(columns, mean, variance, scale, bias, training=True, momentum=1.0, eps=eps)
-    padded = pad_images(from_columns(F.relu(x)).unflatten(2, (height, width)), border, wrap_rows, wrap_columns)
-    return padded, mean, variance * ((count - 1) / count)  # batch_norm stores the unbiased variance
+    return (
+        pad_maps(from_columns(F.relu(x)), border, grid),
+        mean,
+        variance * ((count - 1) / count),
+    )  # batch_norm stores the unbiased variance
 
 
 def to_columns(y: Float[Tensor, "batch maps nodes"], features: int) -> Float[Tensor, "batch features nodes _"]:
@@ -90,17 +88,45 @@ def from_columns(columns: Float[Tensor, "batch features nodes orientations"]) ->
     return columns.permute(0, 2, 3, 1).flatten(2).transpose(1, 2)
 
 
+def pad_maps(y: Float[Tensor, "batch maps nodes"], border: int, grid: GridSpec) -> Float[Tensor, "batch maps _ _"]:
+    """Turn maps into images and add pixels around them.
+
+    Args:
+        y: Maps.
+        border: Number of pixels to add on each side, see :func:`pad_images`.
+        grid: The grid of the maps.
+
+    Returns:
+        The padded images.
+    """
+    return pad_images(y.unflatten(2, (grid.height, grid.width)), border, grid.wraps_rows, grid.wraps_columns)
+
+
 @orientation_norm.supported_by_kernels
-def _check(y: Tensor, scale: Tensor, bias: Tensor, *_: Any) -> str | None:
-    if (reason := why_unsupported(y, scale, bias)) is not None:
+def _check(y: Tensor, scale: Tensor, bias: Tensor, eps: float, border: int, grid: GridSpec) -> str | None:
+    if (reason := why_unsupported(y, scale, bias, half_on_cuda=True)) is not None:
         return reason
-    return None if y.numel() else "the maps are empty"
+    return why_not_on_grid(y, grid) or (None if y.numel() else "the maps are empty")
+
+
+def why_not_on_grid(y: Float[Tensor, "batch maps nodes"], grid: GridSpec) -> str | None:
+    """Say why maps do not fit a grid.
+
+    Args:
+        y: The maps.
+        grid: The grid.
+
+    Returns:
+        The reason, or None if they fit.
+    """
+    if y.shape[2] == grid.height * grid.width:
+        return None
+    return f"a signal of {y.shape[2]} nodes does not fit a grid of {grid.height} x {grid.width} pixels"
 
 
 @orientation_norm.fused
-def _fused(y: Tensor, *args: Any) -> tuple[Tensor, Tensor, Tensor]:
-    # There are no kernels for GPUs, where plain PyTorch is what TIGRANET_KERNELS=fused gets too.
-    return forward(y, *args) if y.device.type == "cpu" else orientation_norm.reference(y, *args)
+def _fused(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return forward(*args)
 
 
 def _reference_output(*args: Any) -> Tensor:
@@ -119,41 +145,28 @@ def _reference_backward(
     return g_y, g_scale, g_bias
 
 
-_REST = "float eps, SymInt height, SymInt width, int border, bool wrap_rows, bool wrap_columns"
 forward = CustomOp(
     "orientation_norm",
-    f"Tensor y, Tensor scale, Tensor bias, {_REST}",
+    "Tensor y, Tensor scale, Tensor bias, float eps, int border",
     "(Tensor, Tensor, Tensor)",
     orientation_norm.reference,
-    grid=False,
 )
 backward = CustomOp(
     "orientation_norm_backward",
-    f"Tensor g, Tensor y, Tensor scale, Tensor bias, Tensor mean, Tensor variance, {_REST}",
+    "Tensor g, Tensor y, Tensor scale, Tensor bias, Tensor mean, Tensor variance, float eps, int border",
     "(Tensor, Tensor, Tensor)",
     _reference_backward,
-    grid=False,
 )
 
 
 @forward.implementation("cpu")
 def _cpu(
-    y: Tensor,
-    scale: Tensor,
-    bias: Tensor,
-    eps: float,
-    height: int,
-    width: int,
-    border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
+    y: Tensor, scale: Tensor, bias: Tensor, eps: float, border: int, grid: GridSpec
 ) -> tuple[Tensor, Tensor, Tensor]:
-    rows, features = as_pixel_rows(y, height), len(scale)
+    rows, features = as_pixel_rows(y, grid.height), len(scale)
     mean, variance = _moments(rows, features, y)
     gain, offset = affine(mean, variance, scale, bias, eps)
-    out = empty_padded(y, height, width, border)
-    rectify_rows(rows, gain, offset, height, border, wrap_rows, wrap_columns, out)
-    return out, mean, variance
+    return rectify_rows(rows, gain, offset, border, grid, y), mean, variance
 
 
 def _moments(rows: Any, features: int, like: Tensor) -> tuple[Tensor, Tensor]:
@@ -216,55 +229,49 @@ def tile(numbers: Float[Tensor, " features"], length: int) -> Any:
     return numbers.detach().repeat(length // len(numbers)).numpy()
 
 
-def empty_padded(y: Tensor, height: int, width: int, border: int) -> Float[Tensor, "batch maps _ _"]:
+def empty_padded(y: Tensor, border: int, grid: GridSpec) -> Float[Tensor, "batch maps _ _"]:
     """Return memory for padded images, stored pixel by pixel.
 
     Args:
         y: The maps (batch, maps, nodes).
-        height: Number of rows of the images.
-        width: Number of columns.
         border: Number of pixels that are added on each side.
+        grid: The grid of the maps.
 
     Returns:
         The images.
     """
-    return y.new_empty(len(y), height + 2 * border, width + 2 * border, y.shape[1]).permute(0, 3, 1, 2)
+    return y.new_empty(len(y), grid.height + 2 * border, grid.width + 2 * border, y.shape[1]).permute(0, 3, 1, 2)
 
 
 def rectify_rows(
-    rows: Any,
-    gain: Tensor,
-    offset: Tensor,
-    height: int,
-    border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
-    out: Float[Tensor, "batch maps padded_height padded_width"],
-) -> None:
+    rows: Any, gain: Tensor, offset: Tensor, border: int, grid: GridSpec, y: Float[Tensor, "batch maps nodes"]
+) -> Float[Tensor, "batch maps padded_height padded_width"]:
     """Compute ReLU(gain * y + offset) and add a border, by the CPU kernel.
 
     Args:
-        rows: The array of :func:`as_pixel_rows`.
+        rows: The maps as the array of :func:`as_pixel_rows`.
         gain: One factor per feature.
         offset: One term per feature.
-        height: Number of rows of an image.
         border: Number of pixels that are added on each side.
-        wrap_rows: Whether added rows come from the opposite side.
-        wrap_columns: The same for columns.
-        out: The result of :func:`empty_padded`, which is filled.
+        grid: The grid of the maps.
+        y: The maps.
+
+    Returns:
+        The padded images.
     """
     from tigranet.ops.cpu import orientation_norm as kernels
 
+    out = empty_padded(y, border, grid)
     batch, maps, padded_height, _ = out.shape
     factors, terms = tile(gain, rows.shape[1]), tile(offset, rows.shape[1])
     result = out.permute(0, 2, 3, 1).numpy().reshape(batch * padded_height, -1)
+    geometry = grid.height, maps, border, grid.wraps_rows, grid.wraps_columns
     share(
-        lambda first, last: kernels.rectify(
-            rows, factors, terms, height, maps, border, wrap_rows, wrap_columns, first, last, result
-        ),
+        lambda first, last: kernels.rectify(rows, factors, terms, *geometry, first, last, result),
         len(result),
         out.numel(),
     )
+    return out
 
 
 @backward.implementation("cpu")
@@ -276,19 +283,16 @@ def _cpu_backward(
     mean: Tensor,
     variance: Tensor,
     eps: float,
-    height: int,
-    width: int,
     border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
+    grid: GridSpec,
 ) -> tuple[Tensor, Tensor, Tensor]:
     from tigranet.ops.cpu import orientation_norm as kernels
 
-    rows, features, (batch, maps, _) = as_pixel_rows(y, height), len(scale), y.shape
-    padded = g.detach().permute(0, 2, 3, 1).contiguous().numpy().reshape(batch, height + 2 * border, -1)
+    rows, features, (batch, maps, _) = as_pixel_rows(y, grid.height), len(scale), y.shape
+    padded = g.detach().permute(0, 2, 3, 1).contiguous().numpy().reshape(batch, grid.height + 2 * border, -1)
     gain, offset = affine(mean, variance, scale, bias, eps)
     inputs = padded, rows, *(tile(x, rows.shape[1]) for x in (gain, offset, mean))
-    geometry = height, maps, border, wrap_rows, wrap_columns
+    geometry = grid.height, maps, border, grid.wraps_rows, grid.wraps_columns
     blocks, count = -(-len(rows) // kernels.ROWS_PER_BLOCK), rows.size // features
     sums = torch.empty(blocks, 2, features, dtype=torch.float64)
     results = sums.numpy()
@@ -301,7 +305,7 @@ def _cpu_backward(
     inverse_deviation = (variance.detach().double() + eps).rsqrt()
     constant = tile((gain * (g_bias / count)).to(y.dtype), rows.shape[1])
     slope = tile((gain * (products / count) * inverse_deviation.square()).to(y.dtype), rows.shape[1])
-    g_y = empty_padded(y, height, width, 0)
+    g_y = empty_padded(y, 0, grid)
     by_row = g_y.permute(0, 2, 3, 1).numpy().reshape(len(rows), -1)
     share(
         lambda first, last: kernels.gradient(*inputs, constant, slope, *geometry, first, last, by_row),
@@ -311,15 +315,55 @@ def _cpu_backward(
     return g_y.flatten(2), (products * inverse_deviation).to(y.dtype), g_bias.to(y.dtype)
 
 
+@forward.implementation("cuda")
+def _cuda(
+    y: Tensor, scale: Tensor, bias: Tensor, eps: float, border: int, grid: GridSpec
+) -> tuple[Tensor, Tensor, Tensor]:
+    from tigranet.ops.cuda import orientation_norm as kernels
+
+    return kernels.forward(y, scale, bias, eps, border, grid)
+
+
+@backward.implementation("cuda")
+def _cuda_backward(
+    g: Tensor,
+    y: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    eps: float,
+    border: int,
+    grid: GridSpec,
+) -> tuple[Tensor, Tensor, Tensor]:
+    from tigranet.ops.cuda import orientation_norm as kernels
+
+    return kernels.backward(g, y, mean, variance, scale, bias, eps, border, grid, known_moments=False)
+
+
 @forward.shapes
 def _shape(
-    y: Tensor, scale: Tensor, bias: Tensor, eps: float, height: int, width: int, border: int, *_: Any
+    y: Tensor, scale: Tensor, bias: Tensor, eps: float, border: int, grid: GridSpec
 ) -> tuple[Tensor, Tensor, Tensor]:
-    return empty_padded(y, height, width, border), torch.empty_like(scale), torch.empty_like(scale)
+    return empty_padded(y, border, grid), torch.empty_like(scale), torch.empty_like(scale)
 
 
 @backward.shapes
 def _shape_backward(g: Tensor, y: Tensor, scale: Tensor, bias: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return empty_gradients(y, scale, bias)
+
+
+def empty_gradients(y: Tensor, scale: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return memory for the gradients by maps, stored pixel by pixel, and by the parameters.
+
+    Args:
+        y: The maps (batch, maps, nodes).
+        scale: One factor per feature.
+        bias: One term per feature.
+
+    Returns:
+        The gradients by each of them.
+    """
     g_y = y.new_empty(len(y), y.shape[2], y.shape[1]).transpose(1, 2)
     return g_y, torch.empty_like(scale), torch.empty_like(bias)
 
@@ -335,6 +379,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
 def _gradient(ctx: Any, g: Tensor, *_: Any) -> tuple[Any, ...]:
     y, scale, bias, mean, variance = ctx.saved_tensors
     if torch.is_grad_enabled():  # a second derivative may be needed, and only the reference has one
-        return reference_gradients(_reference_output, (y, scale, bias, *ctx.rest), ctx.needs_input_grad, g)
+        needed = (*ctx.needs_input_grad[:3], *(False,) * len(ctx.rest))
+        return reference_gradients(_reference_output, (y, scale, bias, *ctx.rest), needed, g)
     gradients = backward(g, y, scale, bias, mean, variance, *ctx.rest)
     return (*gradients, *(None,) * len(ctx.rest))

@@ -7,12 +7,21 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.graphs.padding import pad_images
 from tigranet.ops.cpu.arrays import as_pixel_rows
-from tigranet.ops.custom_op import CustomOp, reference_gradients
+from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import needs_gradient, operation, why_unsupported
+from tigranet.ops.grid_spec import GridSpec
 from tigranet.ops.mode import kernel_mode
-from tigranet.ops.orientation_norm import affine, empty_padded, from_columns, rectify_rows, to_columns
+from tigranet.ops.orientation_norm import (
+    affine,
+    empty_gradients,
+    empty_padded,
+    from_columns,
+    pad_maps,
+    rectify_rows,
+    to_columns,
+    why_not_on_grid,
+)
 
 
 @operation
@@ -23,11 +32,8 @@ def orientation_norm_eval(
     scale: Float[Tensor, " features"],
     bias: Float[Tensor, " features"],
     eps: float,
-    height: int,
-    width: int,
     border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
+    grid: GridSpec,
 ) -> Float[Tensor, "batch maps padded_height padded_width"]:
     """Normalise features by known moments, apply ReLU, and add pixels around each image.
 
@@ -38,41 +44,58 @@ def orientation_norm_eval(
         scale: See :func:`tigranet.ops.orientation_norm.orientation_norm`.
         bias: See there.
         eps: The number added to the variance.
-        height: Number of rows of the images.
-        width: Number of columns.
-        border: Number of pixels to add on each side, see :func:`pad_images`.
-        wrap_rows: Whether added rows come from the opposite side.
-        wrap_columns: The same for columns.
+        border: Number of pixels to add on each side, see :func:`tigranet.graphs.padding.pad_images`.
+        grid: The grid of the maps.
 
     Returns:
         The padded images.
     """
     x = F.batch_norm(to_columns(y, len(scale)), mean, variance, scale, bias, training=False, eps=eps)
-    return pad_images(from_columns(F.relu(x)).unflatten(2, (height, width)), border, wrap_rows, wrap_columns)
+    return pad_maps(from_columns(F.relu(x)), border, grid)
 
 
 @orientation_norm_eval.supported_by_kernels
-def _check(y: Tensor, mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, *_: Any) -> str | None:
-    return why_unsupported(y, mean, variance, scale, bias)
+def _check(
+    y: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    eps: float,
+    border: int,
+    grid: GridSpec,
+) -> str | None:
+    if (reason := why_unsupported(y, mean, variance, scale, bias, half_on_cuda=True)) is not None:
+        return reason
+    return why_not_on_grid(y, grid)
 
 
 @orientation_norm_eval.fused
 def _fused(y: Tensor, mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, *rest: Any) -> Tensor:
-    # Where gradients are needed, autograd is faster than computing the reference again in the backward pass. There are
-    # no kernels for GPUs.
-    plain_is_faster = needs_gradient(y, scale, bias) and kernel_mode() != "fused"
-    if plain_is_faster or y.device.type != "cpu" or not y.numel():
+    # Without a backward kernel, autograd is faster than computing the reference again in the backward pass.
+    has_kernels = backward.runs_on(y.device.type) or not needs_gradient(y, scale, bias)
+    plain_is_faster = not has_kernels and kernel_mode() != "fused"
+    if plain_is_faster or not y.numel():
         return orientation_norm_eval.reference(y, mean, variance, scale, bias, *rest)
     return forward(y, mean, variance, scale, bias, *rest)
 
 
-forward = CustomOp(
-    "orientation_norm_eval",
-    "Tensor y, Tensor mean, Tensor variance, Tensor scale, Tensor bias, float eps, SymInt height, SymInt width, "
-    "int border, bool wrap_rows, bool wrap_columns",
-    "Tensor",
-    orientation_norm_eval.reference,
-    grid=False,
+def _reference_backward(
+    g: Tensor, y: Tensor, mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    inputs = (y, mean, variance, scale, bias, *rest)
+    needed = (True, False, False, True, True, *(False,) * len(rest))
+    g_y, _, _, g_scale, g_bias, *_ = gradients_in_new_thread(orientation_norm_eval.reference, inputs, needed, g)
+    assert g_y is not None
+    assert g_scale is not None
+    assert g_bias is not None
+    return g_y, g_scale, g_bias
+
+
+_ARGUMENTS = "Tensor y, Tensor mean, Tensor variance, Tensor scale, Tensor bias, float eps, int border"
+forward = CustomOp("orientation_norm_eval", _ARGUMENTS, "Tensor", orientation_norm_eval.reference)
+backward = CustomOp(
+    "orientation_norm_eval_backward", f"Tensor g, {_ARGUMENTS}", "(Tensor, Tensor, Tensor)", _reference_backward
 )
 
 
@@ -84,16 +107,35 @@ def _cpu(
     scale: Tensor,
     bias: Tensor,
     eps: float,
-    height: int,
-    width: int,
     border: int,
-    wrap_rows: bool,
-    wrap_columns: bool,
+    grid: GridSpec,
 ) -> Tensor:
-    out = empty_padded(y, height, width, border)
     gain, offset = affine(mean, variance, scale, bias, eps)
-    rectify_rows(as_pixel_rows(y, height), gain, offset, height, border, wrap_rows, wrap_columns, out)
-    return out
+    return rectify_rows(as_pixel_rows(y, grid.height), gain, offset, border, grid, y)
+
+
+@forward.implementation("cuda")
+def _cuda(*args: Any) -> Tensor:
+    from tigranet.ops.cuda import orientation_norm as kernels
+
+    return kernels.evaluate(*args)
+
+
+@backward.implementation("cuda")
+def _cuda_backward(
+    g: Tensor,
+    y: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    scale: Tensor,
+    bias: Tensor,
+    eps: float,
+    border: int,
+    grid: GridSpec,
+) -> tuple[Tensor, Tensor, Tensor]:
+    from tigranet.ops.cuda import orientation_norm as kernels
+
+    return kernels.backward(g, y, mean, variance, scale, bias, eps, border, grid, known_moments=True)
 
 
 @forward.shapes
@@ -104,12 +146,17 @@ def _shape(
     scale: Tensor,
     bias: Tensor,
     eps: float,
-    height: int,
-    width: int,
     border: int,
-    *_: Any,
+    grid: GridSpec,
 ) -> Tensor:
-    return empty_padded(y, height, width, border)
+    return empty_padded(y, border, grid)
+
+
+@backward.shapes
+def _shape_backward(
+    g: Tensor, y: Tensor, mean: Tensor, variance: Tensor, scale: Tensor, bias: Tensor, *_: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    return empty_gradients(y, scale, bias)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -120,8 +167,13 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 @forward.gradient(_save)
 def _gradient(ctx: Any, g: Tensor) -> tuple[Any, ...]:
     inputs = (*ctx.saved_tensors, *ctx.rest)
+    needed = (*ctx.needs_input_grad[:5], *(False,) * len(ctx.rest))
+    has_kernel = backward.runs_on(g.device.type) and not any(needed[1:3])  # none has gradients by the moments
+    if has_kernel and not torch.is_grad_enabled():
+        g_y, g_scale, g_bias = backward(g, *inputs)
+        return g_y, None, None, g_scale, g_bias, *(None,) * len(ctx.rest)
     with torch.enable_grad():
-        gradients = reference_gradients(orientation_norm_eval.reference, inputs, ctx.needs_input_grad, g)
+        gradients = reference_gradients(orientation_norm_eval.reference, inputs, needed, g)
     if torch.is_grad_enabled():
         return gradients
     return tuple(None if gradient is None else gradient.detach() for gradient in gradients)

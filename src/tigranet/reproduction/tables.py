@@ -16,6 +16,9 @@ from tigranet.reproduction.oriented_tables import ORIENTED_TABLES
 from tigranet.reproduction.pyramid_tables import PYRAMID_TABLES
 from tigranet.workflows.paper_results import PAPER_RESULTS
 
+MARGINS = (6, 12, 20)
+"""Widths of a border of background in pixels. Filters and statistics of the paper's network reach 20 pixels far."""
+
 
 def _paper_result(data: str, *columns: Column) -> tuple[str, ...]:
     """Return what the paper reports for TIGraNet."""
@@ -113,6 +116,10 @@ PAPER_TABLES = {
             Experiment("STN", "mnist-trans", "paper", ("67.1",)),
             Experiment("TIGraNet", "mnist-trans", "paper", _paper_result("mnist-trans", "moved")),
             Experiment("TIGraNet", "mnist-trans", "paper", **TORUS),
+            *(
+                Experiment("TIGraNet", "mnist-trans", "paper", note=f"margin {margin}", options={"margin": margin})
+                for margin in MARGINS
+            ),
             Experiment("TIGraNet", "mnist-trans", "paper", **NO_JITTER),
             Experiment("ConvNet", "mnist-trans", "gap", note=GLOBAL_AVERAGE),
         ),

@@ -16,6 +16,7 @@ from tigranet.ops.cuda import (
     chebyshev,
     convolution,
     oriented_products,
+    pixel_packs,
     pooling,
     standardise,
     statistics,
@@ -110,6 +111,11 @@ class TestEveryOperationHasAPathThatFits:
     def test_standardise(self, size, itemsize, backward):
         for limits in LIMITS:
             assert_fits(standardise.launch_plan(size * size), limits)
+
+    def test_orientation_norm_and_coarsening(self, size, itemsize, backward):
+        for limits in LIMITS:
+            for stored_itemsize in (itemsize, 2):
+                assert_fits(pixel_packs.launch_plan(stored_itemsize), limits)
 
 
 SMALLEST, TINY = LIMITS[0], DeviceLimits(48 * KIB, 256, 8 * KIB)

@@ -16,6 +16,7 @@ from tigranet.ops.cuda import (
     chebyshev,
     convolution,
     oriented_products,
+    pixel_packs,
     pooling,
     standardise,
     statistics,
@@ -39,6 +40,8 @@ def arguments(grid):
     nodes = grid.num_nodes
     z, mask = random(2, 4, nodes), random(2, 1, nodes) < 0.7
     alpha, beta, moments = random(3, 3), random(4), (random(4), 1 + random(4))
+    scale_and_bias, feature_moments = (random(2), random(2)), (random(2), 1 + random(2))
+    padded = random(2, 4, grid.height + 2, grid.width + 2)
     phi = import_module("tigranet.ops.statistics").statistics.reference(z, None, 3, 256, grid.laplacian)
     return {
         ("statistics", "forward"): (z, None, 3, 256, grid),
@@ -53,6 +56,12 @@ def arguments(grid):
         ("standardise", "forward"): (z, None, z, 1e-5, 8),
         ("standardise", "backward"): (random(2, 4, nodes), z, *moments, None, 1e-5, 0),
         ("standardise_eval", "forward"): (z, *moments, 1e-5, None, 8, z),
+        ("orientation_norm", "forward"): (z, *scale_and_bias, 1e-5, 1, grid),
+        ("orientation_norm", "backward"): (padded, z, *scale_and_bias, *feature_moments, 1e-5, 1, grid),
+        ("orientation_norm_eval", "forward"): (z, *feature_moments, *scale_and_bias, 1e-5, 1, grid),
+        ("orientation_norm_eval", "backward"): (padded, z, *feature_moments, *scale_and_bias, 1e-5, 1, grid),
+        ("coarsening", "forward"): (z, grid),
+        ("coarsening", "backward"): (random(2, 4, -(-grid.height // 2) * -(-grid.width // 2)), grid),
     }
 
 
@@ -69,6 +78,7 @@ def fake(monkeypatch, tmp_path):
         remove_from_memory()
         for module in (chebyshev, convolution, oriented_products, pooling, standardise, statistics, streamed):
             module._prepare.cache_clear()
+        pixel_packs.pixel_kernel.cache_clear()
 
     clear()
     yield fake

@@ -43,6 +43,13 @@ def test_a_kernel_is_compiled_once_and_loaded_from_disk_by_the_next_process(fake
     assert fake.loaded == [b"cubin of step, number 1"] * 2
 
 
+def test_all_kernels_of_a_source_are_compiled_together(fake, tmp_path):
+    load("step")
+    load("combine")
+    assert len(fake.compilations) == len(list((tmp_path / "cache").iterdir())) == 1
+    assert len(fake.loaded) == 2
+
+
 def test_other_macros_make_another_kernel(fake):
     load()
     nvrtc.kernel("step", "source", (("H", 4),), 0, True, DEVICE)

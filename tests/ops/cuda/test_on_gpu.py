@@ -10,10 +10,23 @@ import torch
 from agreement import TOLERANCE, assert_convolutions_agree, assert_statistics_agree, statistics
 from oracles import random_grid, random_signal
 from tigranet import DynamicPool, GridLaplacian, SpectralConv, Statistics, TIGraNet
-from tigranet.ops import chebyshev_basis, chebyshev_sum, oriented_products, standardise, standardise_eval, using
+from tigranet.ops import (
+    chebyshev_basis,
+    chebyshev_sum,
+    coarsen,
+    orientation_norm,
+    orientation_norm_eval,
+    oriented_products,
+    standardise,
+    standardise_eval,
+    using,
+)
+from tigranet.ops.cuda import coarsening as coarsening_kernels
 from tigranet.ops.cuda import limits as cuda_limits
+from tigranet.ops.cuda import nvrtc
 from tigranet.ops.cuda.limits import DeviceLimits, device_limits
 from tigranet.ops.fallback import KernelUnavailableError
+from tigranet.ops.grid_spec import GridSpec
 from tigranet.testing import SQUARE, equivariance_error, on_nodes
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
@@ -253,6 +266,229 @@ class TestStandardise:
         torch.library.opcheck(operator, (z, bias, after, 1e-3, large), test_utils="test_schema")
 
 
+EPS = 1e-5
+PYRAMID_TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.bfloat16: 2**-7, torch.float16: 2**-10}
+"""Relative to the size of the result; the reference of half precision is computed in float32."""
+PYRAMID_SHAPES = [
+    (1, 4, 1, 1, 3, 0),
+    (3, 8, 3, 6, 4, 2),
+    (1, 1, 2, 3, 2, 3),
+    (2, 7, 43, 5, 3, 1),
+    (50, 8, 12, 32, 32, 2),
+    (2, 8, 128, 17, 16, 0),
+    (1, 8, 300, 9, 8, 1),
+]
+"""Batch, orientations, features, height, width and border."""
+
+
+def pixel_by_pixel(y):
+    return y.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def pyramid_inputs(batch, orientations, features, nodes, dtype):
+    """Return features with different means and scales, and a factor and a term per feature."""
+    torch.manual_seed(0)
+    real = torch.float64 if dtype == torch.float64 else torch.float32
+    y = torch.randn(batch, orientations, features, nodes, dtype=real, device="cuda")
+    y = y * (0.1 + 5 * torch.rand(features, 1, dtype=real, device="cuda"))
+    y = y + 10 * torch.randn(features, 1, dtype=real, device="cuda")
+    scale, bias = (torch.randn(features, dtype=real, device="cuda") for _ in range(2))
+    return pixel_by_pixel(y.flatten(1, 2)).to(dtype), scale, bias
+
+
+def assert_near(actual, expected, tolerance, size=None, share_of_errors=0.0):
+    assert actual.shape == expected.shape
+    size = expected.abs().amax() if size is None else size
+    error = ~((actual.to(expected.dtype) - expected).abs() <= tolerance * (expected.abs() + size))
+    assert error.double().mean() <= share_of_errors
+
+
+def with_gradients(function, inputs, g):
+    """Return a result and the gradients by the inputs."""
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    z = function(*leaves)
+    return z.detach(), *torch.autograd.grad(z, leaves, g.to(z.dtype))
+
+
+class TestPyramid:
+    @pytest.mark.parametrize("known_moments", [False, True])
+    @pytest.mark.parametrize("dtype", list(PYRAMID_TOLERANCE))
+    @pytest.mark.parametrize("torus", [False, True])
+    @pytest.mark.parametrize("shape", PYRAMID_SHAPES)
+    def test_normalised_features_and_gradients_agree_with_the_reference(self, shape, torus, dtype, known_moments):
+        batch, orientations, features, height, width, border = shape
+        grid, tolerance = GridSpec(height, width, 8, torus, 1.0), PYRAMID_TOLERANCE[dtype]
+        y, scale, _ = inputs = pyramid_inputs(batch, orientations, features, height * width, dtype)
+        real = [x.to(scale.dtype) for x in inputs]
+        columns = real[0].unflatten(1, (orientations, features))
+        variance, mean = torch.var_mean(columns, (0, 1, 3), correction=0)
+
+        def norm(y, scale, bias):
+            if known_moments:
+                return orientation_norm_eval(y, mean, variance, scale, bias, EPS, border, grid)
+            return orientation_norm(y, scale, bias, EPS, border, grid)[0]
+
+        padded = (batch, y.shape[1], height + 2 * border, width + 2 * border)
+        g = torch.randn(padded, device="cuda").to(dtype)
+        with using("fused"):
+            actual = with_gradients(norm, inputs, g)
+            if not known_moments:
+                _, *moments = orientation_norm(*inputs, EPS, border, grid)
+                torch.testing.assert_close(moments[0], mean, rtol=1e-5, atol=1e-5)
+                torch.testing.assert_close(moments[1], variance, rtol=1e-4, atol=1e-6)
+        with using("plain"):
+            expected = with_gradients(norm, real, g)
+        assert actual[0].dtype == actual[1].dtype == dtype
+        assert actual[0].is_contiguous(memory_format=torch.channels_last)
+        assert_near(actual[0], expected[0], tolerance)
+        size = float(g.abs().max()) * (1 + 2 * border) ** 2
+        by_map = ((variance + EPS).sqrt() / scale.abs()).repeat(orientations)[:, None]
+        assert_near(actual[1] * by_map, expected[1] * by_map, tolerance, size, share_of_errors=1e-3)
+        for mine, other in zip(actual[2:], expected[2:], strict=True):
+            assert_near(mine, other, tolerance, size * (y.numel() / features) ** 0.5)
+
+    @pytest.mark.parametrize("dtype", list(PYRAMID_TOLERANCE))
+    @pytest.mark.parametrize("boundary", ["free", "torus"])
+    @pytest.mark.parametrize("size", [(3, 3), (4, 7), (1, 9), (32, 32), (64, 33), (5, 2)])
+    def test_coarse_maps_and_gradients_agree_with_the_reference(self, size, boundary, dtype):
+        grid, tolerance = GridLaplacian(*size, boundary=boundary), PYRAMID_TOLERANCE[dtype]
+        real = torch.float64 if dtype == torch.float64 else torch.float32
+        for batch, maps in [(1, 1), (2, 3), (3, 96), (1, 4096)]:
+            y = torch.randn(batch, maps, grid.num_nodes, device="cuda").to(dtype)
+            g = torch.randn(batch, maps, grid.coarsening.laplacian.num_nodes, device="cuda").to(dtype)
+            with using("plain"):
+                expected = with_gradients(lambda y: coarsen(y, grid), [y.to(real)], g)
+            for signal in (y, pixel_by_pixel(y)):
+                with using("fused"):
+                    actual = with_gradients(lambda y: coarsen(y, grid), [signal], g)
+                for mine, other in zip(actual, expected, strict=True):
+                    assert mine.dtype == dtype
+                    assert_near(mine, other, tolerance)
+
+    @pytest.mark.parametrize("size", [32, 33])
+    def test_coarse_maps_turn_with_the_image_bit_for_bit(self, size):
+        grid, coarse = GridLaplacian(size, size), -(-size // 2)
+        y = torch.randn(2, 16, size**2, device="cuda")
+        with using("fused"):
+            for move in SQUARE.values():
+                moves = on_nodes(move, size, size), on_nodes(move, coarse, coarse)
+                assert equivariance_error(lambda y: coarsen(y, grid), y, *moves) == 0
+
+    @pytest.mark.parametrize("far", [1e4, -3e5])
+    def test_features_far_from_zero_keep_their_variance(self, far):
+        y = far + torch.randn(40, 16, 900, device="cuda")
+        parameters = torch.ones(2, device="cuda"), torch.zeros(2, device="cuda")
+        with using("fused"):
+            _, mean, variance = orientation_norm(y, *parameters, EPS, 0, GridSpec(30, 30, 8, False, 1.0))
+        columns = y.double().unflatten(1, (8, 2))
+        torch.testing.assert_close(mean, columns.mean((0, 1, 3)).float())
+        torch.testing.assert_close(variance, columns.var((0, 1, 3), correction=0).float(), rtol=1e-5, atol=0)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_the_same_input_gives_the_same_bits(self, dtype):
+        inputs, grid = pyramid_inputs(50, 8, 12, 32 * 32, dtype), GridSpec(32, 32, 8, False, 1.0)
+        g = torch.randn(50, 96, 36, 36, device="cuda")
+        with using("fused"):
+            first, *others = (
+                with_gradients(lambda *x: orientation_norm(*x, EPS, 2, grid)[0], inputs, g) for _ in range(5)
+            )
+        for other in others:
+            assert all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+
+    @pytest.mark.parametrize("boundary", ["free", "torus"])
+    def test_a_training_step_under_autocast_agrees_with_plain_pytorch(self, boundary):
+        torch.manual_seed(0)
+        net = TIGraNet("pyramid-small", 3, boundary=boundary).cuda()
+        images, truth, results = torch.rand(16, 1, 33, 32, device="cuda"), [], {}
+        for mode, autocast in (("plain", False), ("plain", True), ("fused", True)):
+            with using(mode), torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+                loss = net(images).float().square().mean()
+            gradients = torch.autograd.grad(loss, list(net.parameters()))
+            flat = torch.cat([loss.detach().reshape(1), *(gradient.flatten() for gradient in gradients)])
+            if not autocast:
+                truth.append(flat)
+            else:
+                results[mode] = (flat - truth[0]).norm() / truth[0].norm()
+        assert results["fused"] <= 1.5 * results["plain"] + 1e-3  # no further from float32 than plain PyTorch
+
+    def test_autocast_runs_the_kernels(self):
+        net, names = TIGraNet("pyramid-small", 3).cuda(), []
+        launch = nvrtc.launch
+
+        def recorded(kernel, *args):
+            names.append(kernel.name)
+            launch(kernel, *args)
+
+        with pytest.MonkeyPatch.context() as patch, torch.autocast("cuda", torch.bfloat16):
+            patch.setattr(nvrtc, "launch", recorded)
+            net(torch.rand(4, 1, 32, 32, device="cuda")).float().sum().backward()
+        expected = {"moments", "merge", "rectify", "gradient_sums", "gradient_totals", "gradient"}
+        assert expected | {"coarsen", "coarsen_backward"} <= set(names)
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+    def test_forward_and_backward_are_recorded_into_a_cuda_graph(self, dtype):
+        inputs, laplacian = pyramid_inputs(8, 8, 4, 256, dtype), GridLaplacian(16, 16)
+        leaves, stream = [x.requires_grad_() for x in inputs], torch.cuda.Stream()
+
+        def run():
+            z = orientation_norm(*leaves, EPS, 2, GridSpec.of(laplacian))[0]
+            z = orientation_norm_eval(z.flatten(2)[..., :256], *(torch.ones(4, device="cuda"),) * 4, EPS, 0, square)
+            return torch.autograd.grad(coarsen(z.flatten(2), laplacian).float().square().sum(), leaves)
+
+        square = GridSpec(16, 16, 8, False, 1.0)
+        with using("fused"):
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                run()
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, stream=stream):
+                recorded = run()
+            with torch.no_grad():
+                inputs[0].copy_(torch.randn_like(inputs[0]))
+            graph.replay()
+            for mine, other in zip(recorded, run(), strict=True):
+                assert torch.equal(mine, other)
+
+    def test_second_derivatives_and_schemas(self):
+        y, scale, bias = (x.requires_grad_() for x in pyramid_inputs(2, 4, 2, 6, torch.float64))
+        moments = [torch.rand(2, dtype=torch.float64, device="cuda") for _ in range(2)]
+        grid = GridSpec(2, 3, 8, True, 1.0)
+        with using("fused"):
+            assert torch.autograd.gradgradcheck(lambda *x: orientation_norm(*x, EPS, 1, grid)[0], (y, scale, bias))
+            assert torch.autograd.gradgradcheck(
+                lambda y, *x: orientation_norm_eval(y, *moments, *x, EPS, 1, grid), (y, scale, bias)
+            )
+            assert torch.autograd.gradgradcheck(lambda y: coarsen(y, GridLaplacian(2, 3)) ** 2, y)
+        operators = torch.ops.tigranet
+        torch.library.opcheck(operators.orientation_norm.default, (y, scale, bias, EPS, 1, *grid))
+        torch.library.opcheck(operators.orientation_norm_eval.default, (y, *moments, scale, bias, EPS, 1, *grid))
+        g = torch.rand(2, 4, 5, 8, dtype=torch.float64, device="cuda").permute(0, 3, 1, 2)
+        arguments = (g, *(x.detach() for x in (y, *moments, scale, bias)), EPS, 1, *grid)
+        torch.library.opcheck(operators.orientation_norm_eval_backward.default, arguments)
+
+    def test_more_numbers_than_32_bits_count(self):
+        pixels, maps = 2**27 + 2**13, 16  # 2**31 numbers and some more
+        if torch.cuda.mem_get_info()[0] < 8 * pixels * maps:
+            pytest.skip("too little memory on this device")
+        grid = GridSpec(pixels // 2**13, 2**13, 8, False, 1.0)  # its Laplacian would take longer than the kernels
+        y = torch.zeros(1, pixels, maps, dtype=torch.bfloat16, device="cuda").transpose(1, 2)
+        last = torch.randn(1, maps, 2**13, device="cuda").bfloat16()
+        y[..., -(2**13) :] = last
+        parameters = [torch.full((2,), value, device="cuda") for value in (0.1, 2.0, 1.0, 0.5)]
+        with using("fused"), torch.no_grad():
+            z = orientation_norm_eval(y, *parameters, EPS, 0, grid)[:, :, -1]
+            expected = orientation_norm_eval(last, *parameters, EPS, 0, GridSpec(1, 2**13, 8, False, 1.0))[:, :, 0]
+            assert torch.equal(z, expected)
+            _, mean, _ = orientation_norm(y, *parameters[2:], EPS, 0, grid)
+            total = last.double().unflatten(1, (8, 2)).sum((0, 1, 3))
+            torch.testing.assert_close(mean, (total / (8 * pixels)).float(), rtol=1e-3, atol=1e-9)
+            coarse = coarsening_kernels.forward(y, grid)[..., -(2**12) :]
+            rows = torch.cat((torch.zeros_like(last), last, last), dim=2)  # (0, 1, 1) / 4 of the last two rows
+            expected = coarsening_kernels.forward(rows, GridSpec(3, 2**13, 8, False, 1.0))[..., -(2**12) :]
+            torch.testing.assert_close(coarse * 2, expected, rtol=0.02, atol=0.02)
+
+
 def test_kernels_are_recorded_into_a_cuda_graph():
     grid, conv, pool = GridLaplacian(28, 28), SpectralConv(2, 3, 2).cuda(), DynamicPool(100)
     y, stream = torch.rand(4, 2, 784, device="cuda"), torch.cuda.Stream()
@@ -304,7 +540,39 @@ print("equal")
 """
 
 
-def test_a_backward_pass_without_its_kernel_uses_plain_pytorch_and_does_not_wait_for_itself():
-    command = [sys.executable, "-c", BACKWARD_WITHOUT_KERNEL]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+COMPILED_PYRAMID = """
+import torch
+from tigranet import GridLaplacian
+from tigranet.layers import Coarsen, OrientationNorm
+from tigranet.ops import using
+
+norm, grid = OrientationNorm(3, 8).cuda(), GridLaplacian(9, 8)
+y = torch.randn(4, 72, 24, device="cuda").transpose(1, 2).bfloat16().requires_grad_()
+
+def run(y):
+    return norm(Coarsen()(norm(y, grid), grid), grid.coarsening.laplacian, 2)
+
+with using("fused"):
+    for training in (True, False):
+        norm.train(training)
+        results = []
+        for function in (run, torch.compile(run, fullgraph=True, backend="aot_eager")):
+            z = function(y)
+            results.append((z.detach(), *torch.autograd.grad(z.float().square().sum(), y)))
+        for mine, other in zip(*results, strict=True):
+            assert torch.equal(mine, other)
+print("equal")
+"""
+
+
+def assert_prints_equal(program):
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert process.stdout == "equal\n", process.stderr
+
+
+def test_a_backward_pass_without_its_kernel_uses_plain_pytorch_and_does_not_wait_for_itself():
+    assert_prints_equal(BACKWARD_WITHOUT_KERNEL)
+
+
+def test_compiled_layers_of_a_pyramid_give_the_same():
+    assert_prints_equal(COMPILED_PYRAMID)

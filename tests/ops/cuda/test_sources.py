@@ -9,11 +9,22 @@ NAMES = sorted(
     for path in resources.files("tigranet.ops.cuda").iterdir()
     if path.name.endswith(".cu")
 )
-KERNELS = ["chebyshev", "convolution", "oriented_products", "pooling", "standardise", "statistics", "streamed"]
+KERNELS = [
+    "chebyshev",
+    "coarsening",
+    "convolution",
+    "orientation_norm",
+    "oriented_products",
+    "pooling",
+    "standardise",
+    "statistics",
+    "streamed",
+]
+SHARED = ["block_sum", "common", "pixel_packs", "strips"]
 
 
-def test_there_is_one_source_per_operation_and_two_that_they_share():
-    assert sorted([*KERNELS, "common", "strips"]) == NAMES
+def test_there_is_one_source_per_operation_and_some_that_they_share():
+    assert sorted(KERNELS + SHARED) == NAMES
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -1,4 +1,4 @@
-"""CPU kernels that halve the height and width of images that are stored pixel by pixel."""
+"""CPU kernels that halve the height and width of images. All maps of a pixel are next to each other."""
 
 from typing import no_type_check
 
@@ -9,10 +9,16 @@ from tigranet.ops.cpu.compile import compile_exact, kernel
 
 @compile_exact
 @no_type_check
+def _smooth_number(a, b, c, d, outer, inner):
+    return outer * (a + d) + inner * (b + c)
+
+
+@compile_exact
+@no_type_check
 def _smooth(a, b, c, d, outer, inner, out):
     """Compute outer * (a + d) + inner * (b + c), which has the same bits when the four are reversed."""
     for i in range(len(out)):
-        out[i] = outer * (a[i] + d[i]) + inner * (b[i] + c[i])
+        out[i] = _smooth_number(a[i], b[i], c[i], d[i], outer, inner)
 
 
 @kernel
@@ -29,6 +35,13 @@ def coarsen(y, rows, columns, row_weights, column_weights, maps, first, last, ou
         _smooth(
             image[taps[0]], image[taps[1]], image[taps[2]], image[taps[3]], row_weights[0], row_weights[1], smooth
         )  # fmt: skip
+        if maps == 1:
+            for j in range(len(columns)):
+                a, b, c, d = columns[j]
+                out[item, j] = _smooth_number(
+                    smooth[a], smooth[b], smooth[c], smooth[d], column_weights[0], column_weights[1]
+                )
+            continue
         for j in range(len(columns)):
             a, b, c, d = columns[j, 0] * maps, columns[j, 1] * maps, columns[j, 2] * maps, columns[j, 3] * maps
             _smooth(
@@ -57,6 +70,12 @@ def coarsen_backward(g, rows, columns, row_weights, column_weights, maps, first,
         row = item % len(rows)
         image = g[item // len(rows)]
         _combine(image[rows[row, 0]], image[rows[row, 1]], row_weights[row, 0], row_weights[row, 1], spread)
+        if maps == 1:
+            for j in range(len(columns)):
+                out[item, j] = (
+                    column_weights[j, 0] * spread[columns[j, 0]] + column_weights[j, 1] * spread[columns[j, 1]]
+                )
+            continue
         for j in range(len(columns)):
             a, b = columns[j, 0] * maps, columns[j, 1] * maps
             _combine(

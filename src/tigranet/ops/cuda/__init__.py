@@ -7,6 +7,7 @@ PyTorch, so users need no compiler. Compiled kernels are stored on disk for the 
 
 Each module launches the kernels of one operation, which are in the ``.cu`` file of the same name. Maps that fit in
 registers or in shared memory stay there for all orders; larger ones are streamed from memory, one launch per order.
+The kernels of the pyramid networks read images of any size pixel by pixel (``pixel_packs.cu``), also in half precision.
 """
 
 from functools import cache

@@ -7,6 +7,8 @@ __device__ __forceinline__ float FMA(float x, float y, float z) { return __fmaf_
 __device__ __forceinline__ double FMA(double x, double y, double z) { return __fma_rn(x, y, z); }
 __device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
 __device__ __forceinline__ double magnitude(double x) { return fabs(x); }
+__device__ __forceinline__ float inverse_root(float x) { return rsqrtf(x); }
+__device__ __forceinline__ double inverse_root(double x) { return rsqrt(x); }
 
 // The sum over the lanes of a warp, in every lane.
 template <typename T> __device__ __forceinline__ T warp_sum(T x) {

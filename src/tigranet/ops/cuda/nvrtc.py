@@ -106,7 +106,7 @@ def kernel(
 def _load_or_compile(name: str, source: str, options: list[str], device: torch.device) -> Any:
     capability = "".join(map(str, torch.cuda.get_device_capability(device)))
     content = hashlib.sha256(repr((source, options, capability, torch.version.cuda)).encode()).hexdigest()
-    path = cache_folder() / f"{name}-{content[:24]}.cubin"
+    path = cache_folder() / f"kernels-{content[:24]}.cubin"  # the other kernels of the source are in it too
     load = torch_compat.load_cuda_module()
     try:
         binary = read_binary(path)

@@ -2,6 +2,7 @@
 // values. Each block reads a part of one map over the whole batch. Three kernels forward (moments of each part, merge,
 // transform) and three backward (sums of each part, their total, the gradient). NODES is the number of nodes per map.
 #include "common.cu"
+#include "block_sum.cu"
 
 // PACK_SIZE neighbouring nodes, which are read and written together.
 struct alignas(PACK_SIZE == 1 ? sizeof(REAL) : 16) Pack { REAL at[PACK_SIZE]; };
@@ -20,23 +21,6 @@ __device__ __forceinline__ Part part_of_block(int block, int batch, int maps) {
 
 template <typename T> __device__ __forceinline__ T& pack(T* z, int map, int i, int maps) {
   return z[(i / PACKS * (long long)maps + map) * PACKS + i % PACKS];
-}
-
-__device__ __forceinline__ float inverse_root(float x) { return rsqrtf(x); }
-__device__ __forceinline__ double inverse_root(double x) { return rsqrt(x); }
-
-// The sums of a and b over the block, in every thread.
-struct Pair { double a, b; };
-__device__ __forceinline__ Pair block_sum(REAL a, REAL b) {
-  __shared__ Pair scratch[THREADS / 32];
-  a = warp_sum(a);
-  b = warp_sum(b);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = {a, b};
-  __syncthreads();
-  Pair sum = {0, 0};
-  for (int w = 0; w < THREADS / 32; w++) { sum.a += scratch[w].a; sum.b += scratch[w].b; }
-  return sum;
 }
 
 // What follows the standardised value x, and its derivative.
@@ -71,7 +55,7 @@ moments(const Pack* __restrict__ z, Pair* __restrict__ parts, int batch, int map
   REAL sum = 0, squares = 0;
   FOR_EACH_PACK FOR_EACH_IN_PACK sum += values[k].at[w];
   double count = PACK_SIZE * (double)min(PACKS_PER_BLOCK, part.packs - part.first + (int)threadIdx.x);
-  REAL mean = (REAL)block_sum(sum, 0).a / (REAL)count;
+  REAL mean = (REAL)block_sum(sum, (REAL)0).a / (REAL)count;
   sum = 0;
   FOR_EACH_PACK FOR_EACH_IN_PACK {
     REAL d = values[k].at[w] - mean;
