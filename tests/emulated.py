@@ -38,11 +38,11 @@ def compiled_library(names: tuple[str, ...], source: str, macros: Any) -> ctypes
     """Compile kernels for the CPU, as functions ``launch_<name>``."""
     text = source.replace("extern __shared__ char memory[];", "")
     functions = "\n".join(f"EMULATED({name})" for name in names)
-    definitions = [f"-D{macro}={value}" for macro, value in macros]
+    definitions = "\n".join(f"#define {macro} {value}" for macro, value in macros)  # behind the header, which has none
     with tempfile.TemporaryDirectory() as folder:
         program, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
-        program.write_text(f'#include "{precompiled_header()}"\n{text}\n{functions}\n')
-        subprocess.run(["g++", *FLAGS, "-shared", *definitions, str(program), "-o", str(library)], check=True)
+        program.write_text(f'#include "{precompiled_header()}"\n{definitions}\n{text}\n{functions}\n')
+        subprocess.run(["g++", *FLAGS, "-shared", str(program), "-o", str(library)], check=True)
         return ctypes.CDLL(str(library))
 
 
