@@ -1,13 +1,24 @@
+"""Fixtures of all tests.
+
+The process that distributes the tests to the workers loads this file too, and nothing else: the fixtures import PyTorch
+and tigranet when they run, so that it need not wait ten seconds for packages that it does not use.
+"""
+
+from __future__ import annotations
+
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jaxtyping
 import pytest
-import torch
 
-from tigranet import TIGraNet
-from tigranet.data import DataSet, load
-from tigranet.training import Recipe, fit
+from warm_process import WarmProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tigranet import TIGraNet
+    from tigranet.data import DataSet
 
 # Kernels that were compiled in one session are used in the next. This comes before collection, which imports them.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "numba"))
@@ -15,6 +26,8 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".py
 
 @pytest.fixture(autouse=True)
 def _seeded():
+    import torch
+
     torch.manual_seed(0)
 
 
@@ -28,17 +41,34 @@ def _cache_of_its_own(tmp_path_factory):
 @pytest.fixture
 def without_shape_checks():
     """Shapes are not checked for users: they meet the library's own messages."""
+    import jaxtyping
+
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture(scope="session")
+def warm_process() -> Iterator[WarmProcess]:
+    """Run programs in processes of their own, in which all packages are loaded."""
+    process = WarmProcess()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
 def mnist_012() -> DataSet:
+    from tigranet.data import load
+
     return load("mnist-012", seed=0)
 
 
 def _trained(data: DataSet, boundary: str) -> TIGraNet:
+    import torch
+
+    from tigranet import TIGraNet
+    from tigranet.training import Recipe, fit
+
     torch.manual_seed(0)
     net = TIGraNet("paper-small", num_classes=3, boundary=boundary)
     fit(net, data.train, data.validation, Recipe(epochs=4))

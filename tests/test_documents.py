@@ -12,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from images import fill
 from tigranet import TIGraNet
 from tigranet.cli.app import app
 from tigranet.data import REGISTRY
+from warm_process import COMMAND_LINE
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -38,13 +40,28 @@ LONG_TRAINING, SHORT_TRAINING = "tigranet train my_images/", "tigranet train my_
 END_OF_BLOCK = "--- end of block ---"
 
 
-def run(command: list[str], folder: Path) -> str:
-    """Run a command in ``folder`` and return what it prints."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "COLUMNS": "100"}
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, (command, result.stderr)
-    return result.stdout
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+PLAIN_COMMAND = re.compile(r"tigranet [^|&;<>$*?`()#\\]+")
+"""A command without anything that the shell would replace, so that the shell adds nothing but the start of Python."""
+
+
+@pytest.fixture
+def python(warm_process, tmp_path):
+    """Run Python code, or a command of the shell, in an empty folder and return what it prints."""
+
+    def run(code: str, *arguments: str) -> str:
+        result = warm_process.run(code, *arguments, folder=tmp_path, environment={"PATH": PATH, "COLUMNS": "100"})
+        assert result.returncode == 0, (code, arguments, result.stderr)
+        return result.stdout
+
+    return run
+
+
+def run_line(line: str, python: Callable[..., str]) -> str:
+    """Run a line of the shell and return what it prints."""
+    if PLAIN_COMMAND.fullmatch(line):
+        return python(COMMAND_LINE, *shlex.split(line)[1:])
+    return python("import subprocess, sys; sys.exit(subprocess.run(['bash', '-c', sys.argv[1]]).returncode)", line)
 
 
 def blocks_of(page: Path) -> list[tuple[str, str, str]]:
@@ -82,11 +99,11 @@ def contents(path: Path) -> dict[Path, tuple[int, int]]:
     return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in files}
 
 
-def run_command(line: str, documented: str, folder: Path) -> str:
+def run_command(line: str, documented: str, folder: Path, python: Callable[..., str]) -> str:
     """Run a line of a ``bash`` block. It writes to its output paths or prints, and prints what the page shows."""
     targets = [folder / path for path in re.findall(r"(?:-o|--output|--csv|--parquet) (\S+)", line)]
     before = [contents(target) for target in targets]
-    printed = run(["bash", "-c", line.replace(LONG_TRAINING, SHORT_TRAINING)], folder)
+    printed = run_line(line.replace(LONG_TRAINING, SHORT_TRAINING), python)
     for target, files in zip(targets, before, strict=True):
         written = {file: stat for file, stat in contents(target).items() if files.get(file) != stat}
         assert written, f"'{line}' writes nothing to '{target.name}'"
@@ -96,10 +113,10 @@ def run_command(line: str, documented: str, folder: Path) -> str:
     return printed
 
 
-def run_python(blocks: list[tuple[str, str]], folder: Path) -> None:
+def run_python(blocks: list[tuple[str, str]], python: Callable[..., str]) -> None:
     """Run Python blocks as one program: each prints what the page shows, and nothing that it does not show."""
     program = "".join(f"{code}\nprint({END_OF_BLOCK!r})\n" for code, _ in blocks)
-    printed = run([sys.executable, "-c", program], folder).split(f"{END_OF_BLOCK}\n")
+    printed = python(program).split(f"{END_OF_BLOCK}\n")
     for (code, documented), actual in zip(blocks, printed[:-1], strict=True):
         assert shape(actual) == shape(documented), code
 
@@ -166,7 +183,7 @@ PAGE_CHECKS = {
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
-def test_a_page_runs_as_written(page, tmp_path):
+def test_a_page_runs_as_written(page, tmp_path, python):
     check = PAGE_CHECKS[page.stem]
     program: list[tuple[str, str]] = []
     printed = ""
@@ -175,10 +192,10 @@ def test_a_page_runs_as_written(page, tmp_path):
             program.append((code, documented))
             continue
         if program:
-            run_python(program, tmp_path)
+            run_python(program, python)
             program = []
         for line in code.splitlines():
-            printed += run_command(line, documented, tmp_path)
+            printed += run_command(line, documented, tmp_path, python)
     check(printed, tmp_path)
 
 
@@ -237,11 +254,43 @@ EXAMPLE_RUNS = {
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
-def test_an_example_prints_and_writes_what_it_promises(example, tmp_path):
+def test_an_example_prints_and_writes_what_it_promises(example, tmp_path, python):
     fill(tmp_path / "photos", {"a": 12, "b": 12})
     TIGraNet("SC[2,2]-S[2]", 2, class_names=["a", "b"], image_size=12).save_pretrained(tmp_path / "model")
     arguments, check = EXAMPLE_RUNS[example.stem]
-    check(run([sys.executable, str(example), *arguments], tmp_path), tmp_path)
+    check(python(example.read_text(), *arguments), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line", ["tigranet evaluate no-such-model/ mnist-012", "tigranet data list | grep no-such-data"]
+)
+def test_a_command_that_fails_is_found(line, python):
+    with pytest.raises(AssertionError, match="no-such-"):
+        run_line(line, python)
+
+
+def test_a_program_has_its_own_folder_arguments_and_environment(python, tmp_path):
+    program = (
+        "import os, sys; os.mkdir('made'); print(sys.argv[1:], os.environ['COLUMNS']); os.environ['COLUMNS'] = '7'"
+    )
+    assert python(program, "a b", "c") == "['a b', 'c'] 100\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    assert python("import os; print(os.environ['COLUMNS'])") == "100\n"
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        python("1 / 0")
+
+
+def test_a_program_that_hangs_is_stopped(warm_process):
+    with pytest.raises(subprocess.TimeoutExpired, match="timed out"):
+        warm_process.run("import time; time.sleep(60)", timeout=0.1)
+
+
+def test_the_shell_starts_the_installed_command():
+    """The other tests of this file call the function of the command in a process that is already running."""
+    command = ["bash", "-c", "tigranet data --help"]
+    result = subprocess.run(command, env=os.environ | {"PATH": PATH}, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "tigranet data" in result.stdout
 
 
 def commands_in(document: Path) -> set[str]:

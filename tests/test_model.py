@@ -3,8 +3,6 @@ import json
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -384,10 +382,9 @@ torch.testing.assert_close(compiled(other_size), net(other_size), rtol=1e-4, ato
         ("MC[2,1]-OP[1]-MC[2,1]-OP[1,1]-S[1]", "aot_eager"),  # Inductor needs minutes to compile its C++ code
     ],
 )
-def test_the_compiled_network_gives_the_same_logits_and_gradients(architecture, backend):
+def test_the_compiled_network_gives_the_same_logits_and_gradients(architecture, backend, warm_process):
     """Runs in a process of its own without type checks. Inductor needs a C++ compiler."""
     if not (shutil.which("g++") or shutil.which("clang++")):
         backend = "aot_eager"
-    command = [sys.executable, "-c", COMPILED, backend, architecture]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = warm_process.run(COMPILED, backend, architecture)
     assert result.returncode == 0, result.stderr

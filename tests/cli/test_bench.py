@@ -3,6 +3,12 @@ import json
 import pytest
 
 
+@pytest.fixture(autouse=True)
+def _few_calls(monkeypatch):
+    """The times themselves are not tested."""
+    monkeypatch.setattr("tigranet.evaluation.speed.SINGLE_IMAGE_CALLS", 1)
+
+
 @pytest.mark.parametrize("model", ["paper-small", "MC[2,2]-OP[1]-S[2]", "paper-mnist-rot"])
 def test_a_preset_layers_or_a_saved_network_is_timed(tigranet, model):
     code, out, err = tigranet("bench", model, "--size", "9", "--batch", "2", "--json")

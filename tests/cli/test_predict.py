@@ -1,7 +1,5 @@
 import io
 import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -9,8 +7,6 @@ from PIL import Image
 
 from images import fill
 from tigranet import TIGraNet
-
-COMMAND = [sys.executable, "-c", "from tigranet.cli import main; main()"]
 
 
 @pytest.fixture
@@ -61,13 +57,14 @@ def test_parquet(tigranet, tmp_path, model, photos):
     assert table.num_rows == 40
 
 
-def test_a_file_name_that_is_not_utf_8_is_printed_as_it_is(tmp_path, model, photos):
+def test_a_file_name_that_is_not_utf_8_is_printed_as_it_is(warm_process, tmp_path, model, photos):
     source = next(photos.rglob("[0-9]*.png")).read_bytes()
     name = os.fsencode(tmp_path) + b"/caf\xe9.png"
     with open(name, "wb") as file:
         file.write(source)
-    finished = subprocess.run([*COMMAND, "predict", str(model), os.fsdecode(name)], capture_output=True, check=True)
-    assert b"caf\xe9.png" in finished.stdout
+    finished = warm_process.tigranet("predict", model, os.fsdecode(name))
+    assert finished.returncode == 0, finished.stderr
+    assert b"caf\xe9.png" in os.fsencode(finished.stdout)
 
 
 @pytest.fixture
@@ -106,41 +103,37 @@ def bad_files(tmp_path):
     return folder, {name: reason for name, (_, reason) in kinds.items()}
 
 
-def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(tmp_path, bad_files):
+def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(warm_process, tmp_path, bad_files):
     folder, reasons = bad_files
     model, table = tmp_path / "m", tmp_path / "out.csv"
     TIGraNet("SC[2,2]-S[2]", 2, image_size=12).save_pretrained(model)
-    errors = subprocess.run(
-        [*COMMAND, "predict", str(model), str(folder), "--csv", str(table)], capture_output=True, check=True
-    ).stderr.decode()
-    lines = errors.splitlines()
+    predicted = warm_process.tigranet("predict", model, folder, "--csv", table)
+    assert predicted.returncode == 0, predicted.stderr
+    lines = predicted.stderr.splitlines()
     bad = {name: reason for name, reason in reasons.items() if reason}
     assert lines[0] == f"{len(bad)} files were left out:"
     for name, reason in bad.items():
         shown = name.decode(errors="backslashreplace")
-        assert any(f"/b/{shown}: " in line and reason in line for line in lines), (name, errors)
+        assert any(f"/b/{shown}: " in line and reason in line for line in lines), (name, lines)
     assert len(lines) == 1 + len(bad)
     written = table.read_bytes()
     assert written.count(b"\n") == 1 + 30 + 3
     for name in reasons.keys() - bad.keys():
         assert name in written
-    trained = subprocess.run(
-        [*COMMAND, "train", str(folder), "-o", str(model), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
-        capture_output=True,
-        check=True,
-    )
-    assert f"{len(bad)} files were left out:" in trained.stderr.decode()
+    trained = warm_process.tigranet("train", folder, "-o", model, "--epochs", 1, "--architecture", "SC[2,2]-S[2]")
+    assert trained.returncode == 0, trained.stderr
+    assert f"{len(bad)} files were left out:" in trained.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and links are those of Unix")
-def test_pipes_and_loops_of_links_are_listed_and_stop_nothing(tigranet, tmp_path):
+def test_pipes_and_loops_of_links_are_listed_and_stop_nothing(tigranet, warm_process, tmp_path):
     folder = fill(tmp_path / "photos", {"a": 15, "b": 15})
     os.mkfifo(folder / "a" / "pipe.png")
     os.mkfifo(folder / "000 pipe")
     (folder / "b" / "loop.png").symlink_to("loop.png")
     (folder / "b" / "top").symlink_to("..")
-    options = ["-o", str(tmp_path / "m"), "--epochs", "1", "--architecture", "SC[2,2]-S[2]"]
-    trained = subprocess.run([*COMMAND, "train", str(folder), *options], capture_output=True, text=True, timeout=120)
+    options = ["-o", tmp_path / "m", "--epochs", 1, "--architecture", "SC[2,2]-S[2]"]
+    trained = warm_process.tigranet("train", folder, *options, timeout=120)  # opening a pipe would hang
     outputs = [trained.stderr]
     for command in ("predict", "features"):
         code, out, err = tigranet(command, tmp_path / "m", folder)

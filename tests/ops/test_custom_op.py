@@ -1,8 +1,5 @@
 """Operators that are called directly, or through PyTorch's dispatcher where something observes them."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -95,7 +92,7 @@ assert any("tigranet.convolution" in name for name in names), names
 """
 
 
-def test_a_compiler_sees_one_operator():
+def test_a_compiler_sees_one_operator(warm_process):
     """In a separate process, where types are not checked at run time."""
-    process = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    process = warm_process.run(COMPILE)
     assert process.returncode == 0, process.stderr

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import threading
 from contextvars import copy_context
 
@@ -95,7 +93,7 @@ with torch.no_grad():
 """
 
 
-def test_a_network_compiles_as_one_graph_inside_using():
+def test_a_network_compiles_as_one_graph_inside_using(warm_process):
     """In a separate process, where types are not checked at run time."""
-    process = subprocess.run([sys.executable, "-c", COMPILE], capture_output=True, text=True, check=False)
+    process = warm_process.run(COMPILE)
     assert process.stdout == "plain False\nfused True\n", process.stderr

@@ -237,7 +237,6 @@ import torch
 from safetensors.torch import load_file
 torch.set_num_threads(1)
 from tigranet import TIGraNet, cli
-import tigranet.workflows.train, tigranet.estimator, matplotlib.figure, tigranet.figures.rotated_examples
 
 folder, out = sys.argv[1:]
 options = ["--epochs", "12", "--architecture", "SC[2,2]-DP[30]-S[3]-FC[8]", "--batch-size", "10", "--keep", "best"]
@@ -292,18 +291,17 @@ def load_weights(folder):
     return safetensors.torch.load_file(folder / "model.safetensors")
 
 
-def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path):
+def test_a_command_that_is_killed_ten_times_ends_with_the_same_weights(tmp_path, warm_process):
     """After each SIGKILL, the checkpoint is readable, and a model folder that loads is complete."""
     folder = fill(tmp_path / "photos", {"a": 20, "b": 20})
-    command = [sys.executable, "-W", "ignore", "-c", KILL_REPEATEDLY, str(folder), str(tmp_path)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    process = warm_process.run(KILL_REPEATEDLY, folder, tmp_path)
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["kills"] == 10
     expected, killed = (load_weights(tmp_path / name) for name in ("uninterrupted", "killed"))
     assert all(torch.equal(expected[name], killed[name]) for name in expected)
 
 
-def test_two_processes_give_the_weights_of_one(tmp_path):
+def test_two_processes_give_the_weights_of_one(tmp_path, warm_process):
     """Each process works on half of every batch, with the augmentation of the whole batch.
 
     The last batch has an odd number of images. Dropout is not used, because each process draws its own numbers.
@@ -324,11 +322,17 @@ def test_two_processes_give_the_weights_of_one(tmp_path):
         "0.8",
     ]
     results = {}
-    for name, more in (("one", []), ("two", ["--devices", "2", "--strategy", "ddp"])):
-        launcher = tmp_path / "launch.py"
-        launcher.write_text("import torch; torch.set_num_threads(1)\nfrom tigranet.cli import main; main()")
-        command = [sys.executable, str(launcher), "train", str(folder), "-o", str(tmp_path / name), *options, *more]
-        process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    program = "import torch; torch.set_num_threads(1)\nfrom tigranet.cli import main; main()"
+    launcher = tmp_path / "launch.py"  # the first process starts the second by its script
+    launcher.write_text(program)
+    command = ["train", str(folder), *options, "-o", str(tmp_path / "two"), "--devices", "2", "--strategy", "ddp"]
+    processes = {
+        "one": warm_process.run(program, "train", folder, *options, "-o", tmp_path / "one"),
+        "two": subprocess.run(
+            [sys.executable, str(launcher), *command], capture_output=True, text=True, timeout=300, check=False
+        ),
+    }
+    for name, process in processes.items():
         assert process.returncode == 0, process.stderr
         results[name] = json.loads(process.stdout)
     assert results["one"]["train"] == results["two"]["train"]
