@@ -14,7 +14,7 @@ from torch import Tensor
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, module_device
-from tigranet.evaluation.canonical_rotation import canonical_rotation
+from tigranet.evaluation.canonical_logits import canonical_logits
 from tigranet.evaluation.conformal import ConformalCalibration
 from tigranet.model import TIGraNet
 from tigranet.ops.mode import kernel_mode, using
@@ -70,7 +70,7 @@ def predict_files(
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
         batch_size: Largest batch size; large images are computed in smaller batches.
         label_sets: Which label sets to predict too. None predicts none. For label sets, images are brought to their
-            canonical rotation (see :mod:`tigranet.evaluation.canonical_rotation`), so that an image and its quarter
+            canonical rotation (see :mod:`tigranet.evaluation.canonical_logits`), so that an image and its quarter
             turns have exactly the same answer.
 
     Yields:
@@ -81,11 +81,8 @@ def predict_files(
         ValueError: If ``reject`` is not a probability, or if the network has no image size.
     """
     check_reject(reject)
-
-    def canonical_logits(images: Tensor) -> Tensor:
-        return net(canonical_rotation(images).images)
-
-    for path, logits in apply_to_files(net, net if label_sets is None else canonical_logits, paths, batch_size):
+    function = net if label_sets is None else canonical_logits(net)
+    for path, logits in apply_to_files(net, function, paths, batch_size):
         yield logits if isinstance(logits, UnreadableFile) else prediction_of(net, path, logits, reject, label_sets)
 
 

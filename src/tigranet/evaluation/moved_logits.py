@@ -1,6 +1,6 @@
 """Logits of test images as they are, rotated by a quarter turn, and rotated by random angles."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -11,11 +11,12 @@ from tigranet.data.augment.rigid import Isometry
 from tigranet.data.dataset import DataSet
 from tigranet.evaluation.accuracy import count_draws, moved_batches
 from tigranet.evaluation.batched_inference import apply_in_batches
-from tigranet.evaluation.predictions import Transform, identity, logits_of
 from tigranet.evaluation.robustness import QUARTER
 
 UPRIGHT = "upright"
 """Name of the images as they are."""
+BATCH_SIZE = 64
+"""Batch size of images that are not rotated by random angles."""
 
 
 class LabelledLogits(NamedTuple):
@@ -28,7 +29,7 @@ class LabelledLogits(NamedTuple):
 
 
 def rotated_logits(
-    module: nn.Module, data: DataSet, seed: int = 0, transform: Transform = identity
+    module: nn.Module, data: DataSet, seed: int = 0, function: Callable[[Tensor], Tensor] | None = None
 ) -> dict[str, LabelledLogits]:
     """Compute the logits of upright and of rotated test images.
 
@@ -36,7 +37,7 @@ def rotated_logits(
         module: The network, from images to logits. It computes on its own device, in evaluation mode.
         data: The data set.
         seed: Seed of the random angles.
-        transform: A function that the images are passed through after the rotation.
+        function: A function that uses the network, from images to logits. None applies the network itself.
 
     Returns:
         The logits by the name of the rotation: upright, rotated by 90 degrees, and rotated by random angles. A small
@@ -50,17 +51,16 @@ def rotated_logits(
     generator = torch.Generator().manual_seed(seed)
     draws = count_draws(len(test.labels), rotation)
 
+    def logits_of(batches: Iterable[Tensor], repeats: int = 1) -> LabelledLogits:
+        return LabelledLogits(apply_in_batches(module, batches, function), test.labels.repeat(repeats))
+
     def rotated_batches() -> Iterator[Tensor]:
         for _ in range(draws):
             yield from moved_batches(module, test.images, rotation, generator)
 
+    upright = test.images.split(BATCH_SIZE)
     return {
-        UPRIGHT: LabelledLogits(logits_of(module, test.images, transform), test.labels),
-        QUARTER: LabelledLogits(
-            logits_of(module, test.images, lambda images: transform(torch.rot90(images, 1, (2, 3)))), test.labels
-        ),
-        str(rotation): LabelledLogits(
-            apply_in_batches(module, rotated_batches(), lambda images: module(transform(images))),
-            test.labels.repeat(draws),
-        ),
+        UPRIGHT: logits_of(upright),
+        QUARTER: logits_of(torch.rot90(batch, 1, (2, 3)) for batch in upright),
+        str(rotation): logits_of(rotated_batches(), draws),
     }

@@ -3,10 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torch import Tensor
-
 from tigranet.data.dataset import DataSet
-from tigranet.evaluation.canonical_rotation import canonical_rotation
+from tigranet.evaluation.canonical_logits import canonical_logits
 from tigranet.evaluation.conformal import ConformalCalibration
 from tigranet.evaluation.moved_logits import LabelledLogits, rotated_logits
 from tigranet.evaluation.robustness import check_compatible
@@ -87,22 +85,10 @@ def measure_set_coverage(
             between 0 and 1.
     """
     check_compatible(net, data)
-    by_rotation = rotated_logits(net, data, seed, canonical_images)
+    by_rotation = rotated_logits(net, data, seed, canonical_logits(net))
     return SetCoverage(
         coverage=coverage,
         calibration_images=calibration.images,
         images=len(data.test.labels),
         by_rotation={rotation: measure_sets(logits, calibration, coverage) for rotation, logits in by_rotation.items()},
     )
-
-
-def canonical_images(images: Tensor) -> Tensor:
-    """Rotate each image as :func:`~tigranet.evaluation.canonical_rotation.canonical_rotation` does.
-
-    Args:
-        images: The images.
-
-    Returns:
-        The images in their canonical rotation.
-    """
-    return canonical_rotation(images).images

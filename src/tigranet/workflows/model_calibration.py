@@ -12,10 +12,11 @@ from rich.console import Console
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data import LabelledImages
+from tigranet.evaluation.batched_inference import apply_in_batches
 from tigranet.evaluation.calibration import fit_temperature
+from tigranet.evaluation.canonical_logits import canonical_logits
 from tigranet.evaluation.conformal import MAX_SCORES, ConformalCalibration
-from tigranet.evaluation.predictions import logits_of
-from tigranet.evaluation.set_coverage import canonical_images
+from tigranet.evaluation.moved_logits import BATCH_SIZE
 from tigranet.json_file import read_json_object
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CALIBRATION, WEIGHTS
@@ -83,7 +84,7 @@ def calibrate_network(
     """
     if not len(validation.labels):
         return None
-    logits = logits_of(network, validation.images, canonical_images)
+    logits = apply_in_batches(network, validation.images.split(BATCH_SIZE), canonical_logits(network))
     return ModelCalibration(
         ConformalCalibration.measure(logits, validation.labels),
         round(fit_temperature(logits, validation.labels), 4),
