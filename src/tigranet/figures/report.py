@@ -15,6 +15,7 @@ from markupsafe import Markup
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
+from tigranet.evaluation.calibration_report import CalibrationReport
 from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.figures.confusion import MAX_DRAWN_CLASSES, classes_with_most_errors, confusion_size, draw_confusion
 from tigranet.figures.curves import (
@@ -28,6 +29,7 @@ from tigranet.figures.curves import (
 )
 from tigranet.figures.figure_output import inline_svg, png_data_uri
 from tigranet.figures.names import shorten
+from tigranet.figures.reliability import draw_reliability
 from tigranet.terminal_text import escape_control_characters
 
 PAGE_NAME, JSON_NAME = "report.html", "report.json"
@@ -115,6 +117,8 @@ def render(report: Report, test: LabelledImages) -> str:
         drawn_note=_note(min(class_count, MAX_DRAWN_CLASSES), class_count, "drawn, those with the most errors"),
         classes=[report.classes[label] for label in classes],
         classes_note=_note(len(classes), class_count, "shown, those with the most errors"),
+        calibration=report.calibration,
+        calibration_rows=_calibration_rows(report.calibration),
         error_count=report.mistakes,
         errors=[
             {
@@ -255,6 +259,13 @@ def _figures(report: Report) -> dict[str, Markup]:
             lambda axes: draw_confusion(axes, report.confusion, names), confusion_size(names), "confusion matrix"
         ),
     }
+    if report.calibration is not None:
+        curves = {"as predicted": report.calibration.bins}
+        if report.calibration.scaled_bins is not None:
+            curves["with temperature"] = report.calibration.scaled_bins
+        figures["reliability"] = inline_svg(
+            lambda axes: draw_reliability(axes, curves), CURVE_INCHES, "accuracy against confidence"
+        )
     for variable, draw in (("angle", draw_against_angle), ("shift", draw_against_shift)):
         for quantity, label, chance in (
             ("accuracy", "accuracy", largest_class),
@@ -281,6 +292,17 @@ def _change_rows(subjects: Sequence[Subject]) -> list[dict[str, str]]:
                 }
             )
     return rows
+
+
+def _calibration_rows(calibration: CalibrationReport | None) -> list[tuple[str, list[str]]]:
+    """Return the expected calibration errors: a rotation, and the errors without and with temperature scaling."""
+    if calibration is None:
+        return []
+    columns = [calibration.errors, *([calibration.scaled_errors] if calibration.scaled_errors else [])]
+    return [
+        (_transformation_text(rotation.replace("turned", "rotated")), [f"{errors[rotation]:.1f}" for errors in columns])
+        for rotation in calibration.errors
+    ]
 
 
 def _provenance(report: Report) -> list[tuple[str, str]]:

@@ -190,7 +190,9 @@ def _parse(values: dict[str, Any]) -> tuple[ModelCalibration, str]:
     """Check the values of the file, and return the calibration and the checksum of its weights."""
     if values.get("score") != SCORE:
         raise ValueError(f"expected score to be '{SCORE}'")
-    images, scores, temperature = (values.get(name) for name in ("images", "scores", "temperature"))
+    images: Any = values.get("images")
+    scores: Any = values.get("scores")
+    temperature: Any = values.get("temperature")
     if not _is_number(images, int) or not 1 <= images <= MAX_SCORES:
         raise ValueError(f"expected images to be a whole number from 1 to {MAX_SCORES:,}")
     if not isinstance(scores, list) or not all(_is_number(score) and score >= 0 for score in scores):

@@ -12,6 +12,7 @@ from tigranet.evaluation.robustness import check_compatible
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import load_model_and_data
+from tigranet.workflows.model_calibration import read_calibration
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
@@ -91,6 +92,7 @@ def report(
         if console:
             console.print(f"no test images: measuring the {len(measured_data.test.labels)} {part} images instead")
     origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
+    calibration = read_calibration(model)
     trained_cnn = None
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
@@ -107,6 +109,8 @@ def report(
         curve_images=curve_images,
         how_split=loaded.run.describe_split(data),
         provenance=origin,
+        # validation images that the temperature was fitted on would make the error look too small
+        temperature=None if calibration is None or part != "test" else calibration.temperature,
         console=console,
     )
     page = None
