@@ -128,7 +128,7 @@ def _score_gradient(
         scores = logits.gather(1, classes[:, None]).squeeze(1) - logits.mean(1)
         (gradient,) = torch.autograd.grad(scores.sum(), phi)
     orders = net.statistics.order + 1
-    gradient = gradient.to(features).reshape(len(gradient), -1, orders, 2)
+    gradient = gradient.to(features).unflatten(1, (-1, orders, 2))
     return logits.detach(), scores.detach(), gradient, classes
 
 
@@ -153,9 +153,9 @@ def _transposed(
 ) -> Float[Tensor, "batch fine"]:
     """Apply the transposed matrix of a coarsening. Its rows sum to 1, so the sum of the evidence stays the same."""
     with torch.enable_grad():
-        y = evidence.new_zeros(len(evidence), fine, requires_grad=True)
-        (result,) = torch.autograd.grad(coarsening(y), y, evidence)
-    return result
+        y = evidence.new_zeros(len(evidence), 1, fine, requires_grad=True)
+        (result,) = torch.autograd.grad(coarsening(y), y, evidence[:, None])
+    return result.squeeze(1)
 
 
 def _add_margin_to_border(
