@@ -83,7 +83,9 @@ def evidence_maps(
     if net.training:
         raise ValueError("expected a network in evaluation mode to explain its answers: call net.eval() first")
     with torch.inference_mode(False), torch.no_grad():
-        canonical, quarter_turns = canonical_rotation(images.clone())  # a copy, because gradients need normal tensors
+        # Copies, because tensors that were made in inference mode have no gradients.
+        canonical, quarter_turns = canonical_rotation(images.clone())
+        classes = None if classes is None else classes.clone()
         last, coarsenings = _last_maps(net, canonical)
         features = net.statistics(last.z, last.laplacian, last.active)
         logits, scores, gradient, classes = _score_gradient(net, features, classes)

@@ -300,7 +300,10 @@ def _calibration_rows(calibration: CalibrationReport | None) -> list[tuple[str, 
         return []
     columns = [calibration.errors, *([calibration.scaled_errors] if calibration.scaled_errors else [])]
     return [
-        (_transformation_text(rotation.replace("turned", "rotated")), [f"{errors[rotation]:.1f}" for errors in columns])
+        (
+            "rotated by 90 degrees" if rotation == QUARTER_TURN_KEY else _transformation_text(rotation),
+            [f"{errors[rotation]:.1f}" for errors in columns],
+        )
         for rotation in calibration.errors
     ]
 

@@ -66,5 +66,5 @@ def calibrate(
     with console.status("calibrating") if console else nullcontext():
         calibration = calibrate_network(network.to(selected), images, selected_weights=selected_weights)
     assert calibration is not None  # there is at least one image
-    write_calibration(folder, calibration)
+    write_calibration(folder, network, calibration)
     return calibration

@@ -9,6 +9,7 @@ from rich.console import Console
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import Robustness, measure_robustness
+from tigranet.evaluation.conformal import check_coverage
 from tigranet.evaluation.set_coverage import SetCoverage, measure_set_coverage
 from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.model_and_data import load_model_and_data
@@ -64,9 +65,11 @@ def evaluate(
             for and ``coverage`` is not between 0 and 1 or the model is not calibrated.
     """
     selected = select_device(device)
-    sets = load_label_sets(model, coverage, console)
+    if coverage is not None:
+        check_coverage(coverage)
     loaded = load_model_and_data(model, data, seed=seed, data_dir=data_dir, console=console)
     loaded.data.require_test_images()
+    sets = load_label_sets(model, loaded.network, coverage, console)
     if console:
         for notice in data_notices(loaded.data):
             console.print(notice, markup=False, soft_wrap=True)

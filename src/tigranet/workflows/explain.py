@@ -139,7 +139,7 @@ def stream_explanations(
     network = TIGraNet.from_pretrained(model)
     if explained_class is not None:
         class_index(network, explained_class)
-    label_sets = load_label_sets(model, coverage, console)
+    label_sets = load_label_sets(model, network, coverage, console)
     explanations = require_readable(
         explain_files(
             network.to(selected),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from tigranet.atomic_files import atomic_write
@@ -19,7 +20,7 @@ from tigranet.evaluation.conformal import MAX_SCORES, ConformalCalibration
 from tigranet.evaluation.moved_logits import BATCH_SIZE
 from tigranet.json_file import read_json_object
 from tigranet.model import TIGraNet
-from tigranet.model_folder import CALIBRATION, WEIGHTS
+from tigranet.model_folder import CALIBRATION
 from tigranet.pretrained import SHIPPED_FOLDER, shipped
 
 MAX_CALIBRATION_BYTES = 4_000_000
@@ -92,13 +93,14 @@ def calibrate_network(
     )
 
 
-def write_calibration(folder: Path, calibration: ModelCalibration | None) -> None:
+def write_calibration(folder: Path, network: TIGraNet, calibration: ModelCalibration | None) -> None:
     """Write ``calibration.json`` to the folder of a saved model. A reader never finds half a file.
 
-    The file names the content of the weights, so that it is not used with other weights.
+    The file has a checksum of the weights, so that it is not used with other weights.
 
     Args:
-        folder: The folder, with the weights that were calibrated.
+        folder: The folder of the model.
+        network: The network that was calibrated.
         calibration: The calibration. None deletes the file of an earlier model in this folder.
     """
     path = folder / CALIBRATION
@@ -110,18 +112,19 @@ def write_calibration(folder: Path, calibration: ModelCalibration | None) -> Non
         "images": calibration.conformal.images,
         "temperature": calibration.temperature,
         "selected_weights": calibration.selected_weights,
-        "weights_sha256": _checksum(folder / WEIGHTS),
+        "weights_sha256": _checksum(network),
         "scores": list(calibration.conformal.scores),
     }
     with atomic_write(path) as file:
         file.write(json.dumps(values) + "\n")
 
 
-def read_calibration(model: str | Path) -> ModelCalibration | None:
+def read_calibration(model: str | Path, network: TIGraNet) -> ModelCalibration | None:
     """Read the calibration of a saved model.
 
     Args:
         model: The folder of the model, or the name of a model that comes with the package.
+        network: The network that was loaded from it.
 
     Returns:
         The calibration, or None if there is none: the model was trained by an earlier version, or without validation
@@ -130,8 +133,7 @@ def read_calibration(model: str | Path) -> ModelCalibration | None:
     Raises:
         ValueError: If the file is damaged, or if it belongs to other weights.
     """
-    folder = model_folder(model)
-    path = folder / CALIBRATION
+    path = model_folder(model) / CALIBRATION
     if not path.exists():
         return None
     values = read_json_object(path, MAX_CALIBRATION_BYTES, "a calibration")
@@ -139,18 +141,21 @@ def read_calibration(model: str | Path) -> ModelCalibration | None:
         calibration, checksum = _parse(values)
     except ValueError as error:
         raise ValueError(f"'{path}' is not a calibration: {error}; 'tigranet calibrate' measures it again") from None
-    if checksum != _checksum(folder / WEIGHTS):
+    if checksum != _checksum(network):
         raise ValueError(
-            f"'{path}' belongs to other weights than '{folder / WEIGHTS}': 'tigranet calibrate' measures it again"
+            f"'{path}' belongs to other weights than those beside it: 'tigranet calibrate' measures it again"
         )
     return calibration
 
 
-def require_calibration(model: str | Path, coverage: float, console: Console | None = None) -> ConformalCalibration:
+def require_calibration(
+    model: str | Path, network: TIGraNet, coverage: float, console: Console | None = None
+) -> ConformalCalibration:
     """Return what label sets of a saved model are calibrated on.
 
     Args:
         model: The folder of the model, or the name of a model that comes with the package.
+        network: The network that was loaded from it.
         coverage: The coverage of the label sets.
         console: Where to print what the user must know about sets of this coverage.
 
@@ -160,7 +165,7 @@ def require_calibration(model: str | Path, coverage: float, console: Console | N
     Raises:
         ValueError: If the model has no calibration, if the file is damaged, or if ``coverage`` is not between 0 and 1.
     """
-    calibration = read_calibration(model)
+    calibration = read_calibration(model, network)
     if calibration is None:
         raise ValueError(
             f"'{model}' has no {CALIBRATION}, which label sets need: calibrate it on validation images with "
@@ -212,6 +217,10 @@ def _is_number(value: Any, kind: Any = (int, float)) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
 
 
-def _checksum(weights: Path) -> str:
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _checksum(network: TIGraNet) -> str:
+    """Return a checksum of the weights. That of the file would not do: the same weights may give different files."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -92,15 +92,18 @@ def stream_predictions(
     """
     selected = select_device(device)
     network = TIGraNet.from_pretrained(model)
-    label_sets = load_label_sets(model, coverage, console)
+    label_sets = load_label_sets(model, network, coverage, console)
     return require_readable(predict_files(network.to(selected), expand_paths(images), reject, label_sets=label_sets))
 
 
-def load_label_sets(model: str | Path, coverage: float | None, console: Console | None = None) -> LabelSets | None:
+def load_label_sets(
+    model: str | Path, network: TIGraNet, coverage: float | None, console: Console | None = None
+) -> LabelSets | None:
     """Load what the label sets of a saved model need.
 
     Args:
         model: The folder of the model, or the name of a model that comes with the package.
+        network: The network that was loaded from it.
         coverage: The probability with which a set contains the true label, or None for no sets.
         console: Where to print what the user must know about sets of this coverage.
 
@@ -113,4 +116,4 @@ def load_label_sets(model: str | Path, coverage: float | None, console: Console 
     if coverage is None:
         return None
     check_coverage(coverage)
-    return LabelSets(require_calibration(model, coverage, console), coverage)
+    return LabelSets(require_calibration(model, network, coverage, console), coverage)

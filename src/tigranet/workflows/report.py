@@ -92,7 +92,7 @@ def report(
         if console:
             console.print(f"no test images: measuring the {len(measured_data.test.labels)} {part} images instead")
     origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
-    calibration = read_calibration(model)
+    calibration = read_calibration(model, network)
     trained_cnn = None
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))

@@ -184,7 +184,7 @@ def train(
                 about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates, motion)
                 network.save_pretrained(folder, model_card_kwargs={"about": about})
                 write_training_file(folder, record | hashes)
-                write_calibration(folder, calibration)
+                write_calibration(folder, network, calibration)
                 picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
         network=network,
