@@ -26,7 +26,7 @@ def test_it_shows_the_coverage_and_size_of_label_sets(tigranet, tmp_path, traine
     code, out, _ = tigranet("calibrate", tmp_path, "mnist-012")
     assert (code, "calibrated on 100 validation images: label sets of coverage up to 0.99" in out) == (0, True)
     _, out, _ = tigranet("evaluate", tmp_path, "mnist-012", "--coverage", "0.8")
-    for words in ("label sets of coverage 0.8", "calibrated on 100 images", "mean size", "single labels"):
+    for words in ("label sets of coverage 0.8", "calibrated on 100 validation images", "mean size", "single labels"):
         assert words in out
     _, out, _ = tigranet("evaluate", tmp_path, "mnist-012", "--coverage", "0.8", "--json")
     sets = json.loads(out)["label_sets"]

@@ -43,8 +43,8 @@ def evaluate(
         table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
     print_table(table)
     if sets is not None:
-        title = f"label sets of coverage {sets.coverage}, calibrated on {sets.calibration_images} images"
-        table = Table(title, "coverage, %", "mean size", "single labels, %")
+        table = Table(f"label sets of coverage {sets.coverage}", "coverage, %", "mean size", "single labels, %")
         for rotation, row in sets.by_rotation.items():
             table.add_row(rotation, f"{row.coverage:.2f}", f"{row.mean_size:.2f}", f"{row.single:.1f}")
         print_table(table)
+        print(f"label sets are calibrated on {sets.calibration_images} validation images")

@@ -111,7 +111,7 @@ class ConformalCalibration:
         >>> calibration = ConformalCalibration(9, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9))
         >>> calibration.threshold(0.8), calibration.threshold(0.95)
         (0.8, inf)
-        >>> calibration.label_sets(torch.tensor([[2.0, 0.0, 1.9]]), 0.8).tolist()
+        >>> calibration.label_sets(torch.tensor([[2.0, 0.0, 1.95]]), 0.8).tolist()
         [[True, False, True]]
     """
 
