@@ -171,12 +171,14 @@ def train(
             network.save_pretrained(folder)
             write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
         with _naming_the_saved_model(folder if saves else None):
-            result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             calibration = calibrate_network(
                 network,
                 data_set.validation,
                 selected_weights=training_recipe.keep == "best" or training_recipe.patience is not None,
             )
+            if folder is not None and saves:
+                write_calibration(folder, network, calibration)
+            result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             network.cpu()
             record = result.to_json() | origin
             picture = None
@@ -184,7 +186,6 @@ def train(
                 about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates, motion)
                 network.save_pretrained(folder, model_card_kwargs={"about": about})
                 write_training_file(folder, record | hashes)
-                write_calibration(folder, network, calibration)
                 picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
     return TrainedModel(
         network=network,
