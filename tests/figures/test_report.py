@@ -144,6 +144,15 @@ def test_calibration_errors_are_shown_with_and_without_temperature(measured):
     assert "Calibration" not in str(Page(render(replace(report, calibration=None), test)))
 
 
+def test_the_evidence_for_errors_is_shown_where_there_is_any(measured):
+    report, test = measured
+    first = report.confident_mistakes[0].image
+    page = Page(render(report, test, {first: torch.randn(12, 12)}))
+    assert page.tags.count("img") == len(report.confident_mistakes) + 1
+    assert "orange pixels speak for the predicted class" in str(page)
+    assert "orange pixels" not in str(Page(render(report, test)))
+
+
 def test_a_report_without_errors(measured):
     report, test = measured
     page = Page(render(replace(report, mistakes=0, confident_mistakes=()), test))

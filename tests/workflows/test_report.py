@@ -25,6 +25,8 @@ def test_the_cnn_is_trained_as_the_model_was(folder, tmp_path):
     assert numbers["data"]["how_split"] == "30 images to train, all others to test, drawn by seed 3"
     assert [sum(numbers["data"]["images"][part]) for part in ("train", "validation", "test")] == [30, 0, 10]
     assert [subject.by_angle.images for subject in result.report.subjects] == [5, 5]
+    pictures = result.page.read_text().count("<img ")
+    assert pictures == 2 * len(result.report.confident_mistakes)  # each error with its evidence
     assert numbers["calibration"]["temperature"] is None  # there are no validation images
     assert numbers["calibration"]["errors"].keys() == {"upright", "turned by 90 degrees", "rotated"}
 

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from torch import Tensor
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
@@ -27,6 +30,7 @@ from tigranet.figures.curves import (
     draw_against_shift,
     draw_max_change,
 )
+from tigranet.figures.evidence_overlay import overlay_evidence
 from tigranet.figures.figure_output import inline_svg, png_data_uri
 from tigranet.figures.names import shorten
 from tigranet.figures.reliability import draw_reliability
@@ -52,19 +56,22 @@ QUARTER_TURN_KEY = "turned by 90 degrees"
 """Name of the quarter turn in :class:`~tigranet.evaluation.robustness.Robustness`; the page has its own rows for it."""
 
 
-def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
+def save_report(
+    folder: Path, report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] | None = None
+) -> Path:
     """Write ``report.html`` and ``report.json``. Older files are replaced only when both new ones are complete.
 
     Args:
         folder: Output folder. It is created if it does not exist.
         report: The measurements.
         test: The images that were measured: test images, or validation images if there are no test images.
+        evidence: Evidence maps for the predictions of some of these images, by the position of the image.
 
     Returns:
         The path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page = render(report, test)
+    page = render(report, test, evidence or {})
     with atomic_write(folder / JSON_NAME) as numbers, atomic_write(folder / PAGE_NAME) as text:
         numbers.write(json.dumps(report.to_json(), indent=2) + "\n")
         numbers.flush()  # a full disk is noticed here, before the page is replaced
@@ -72,7 +79,7 @@ def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
     return folder / PAGE_NAME
 
 
-def render(report: Report, test: LabelledImages) -> str:
+def render(report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] = MappingProxyType({})) -> str:
     """Render the report as an HTML page.
 
     Bytes of file names and class names that are not UTF-8 are shown as replacement characters, and control characters
@@ -81,6 +88,7 @@ def render(report: Report, test: LabelledImages) -> str:
     Args:
         report: The measurements.
         test: The images that were measured: test images, or validation images if there are no test images.
+        evidence: Evidence maps for the predictions of some of these images, by the position of the image.
 
     Returns:
         The text of the page.
@@ -123,6 +131,7 @@ def render(report: Report, test: LabelledImages) -> str:
         errors=[
             {
                 "uri": png_data_uri(test.images[mistake.image]),
+                "evidence": _evidence_uri(test.images[mistake.image], evidence.get(mistake.image)),
                 "image": mistake.image,
                 "prediction": mistake.answer,
                 "truth": mistake.truth,
@@ -292,6 +301,13 @@ def _change_rows(subjects: Sequence[Subject]) -> list[dict[str, str]]:
                 }
             )
     return rows
+
+
+def _evidence_uri(image: Tensor, evidence: Tensor | None) -> str | None:
+    """Encode a picture of the evidence, if there is any, as a ``data:`` URI."""
+    if evidence is None:
+        return None
+    return png_data_uri(torch.from_numpy(overlay_evidence(image, evidence)).permute(2, 0, 1) / 255)
 
 
 def _calibration_rows(calibration: CalibrationReport | None) -> list[tuple[str, list[str]]]:

@@ -4,11 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
+from torch import Tensor
 
-from tigranet.data import DataSet, UnreadableFile
+from tigranet.data import DataSet, LabelledImages, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
+from tigranet.evaluation.batched_inference import module_device
+from tigranet.evaluation.evidence import evidence_maps
 from tigranet.evaluation.report import CURVE_IMAGES, Report, measured_part, report_on
 from tigranet.evaluation.robustness import check_compatible
+from tigranet.model import TIGraNet
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import load_model_and_data
@@ -117,5 +121,15 @@ def report(
     if output is not None:
         from tigranet.figures.report import save_report
 
-        page = save_report(Path(output), measured, measured_data.test)
+        page = save_report(Path(output), measured, measured_data.test, _evidence(network, measured, measured_data.test))
     return ReportResult(measured, page, excluded, loaded.unreadable_files)
+
+
+def _evidence(network: TIGraNet, measured: Report, test: LabelledImages) -> dict[int, Tensor]:
+    """Return the evidence for the most confident errors, one image at a time, where it is finite."""
+    device = module_device(network)
+    maps = {
+        mistake.image: evidence_maps(network, test.images[mistake.image][None].to(device)).maps[0].cpu()
+        for mistake in measured.confident_mistakes
+    }
+    return {image: evidence for image, evidence in maps.items() if evidence.isfinite().all()}
