@@ -169,7 +169,16 @@ def check_nothing(printed: str, folder: Path) -> None:
     """The page's own assertions and its documented output are the check."""
 
 
+def check_explanations(printed: str, folder: Path) -> None:
+    with open(folder / "why" / "evidence.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["path"] for row in rows] == ["digit.png", "rotated.png"]
+    assert all((folder / "why" / row["picture"]).stat().st_size > 500 for row in rows)
+
+
 PAGE_CHECKS = {
+    "explanations": check_explanations,
+    "guarantees": check_nothing,
     "oriented": check_oriented,
     "paper": check_paper,
     "pyramids": check_nothing,

@@ -473,3 +473,39 @@ def test_an_image_without_a_finite_answer_is_an_error_that_names_its_position(di
     for method in (classifier.predict, classifier.predict_proba, classifier.transform):
         with pytest.raises(ValueError, match=r"no finite answer for 3 of 5 images.* position 2"):
             method(images)
+
+
+def test_label_sets_cover_new_images_and_are_the_same_for_quarter_turns(fitted, digits):
+    images, names = digits
+    with pytest.raises(ValueError, match="calibrate"):
+        fitted.predict_sets(images[:2])
+    calibrated = pickle.loads(pickle.dumps(fitted)).calibrate(images[300:420], names[300:420])
+    sets = calibrated.predict_sets(images[420:], coverage=0.9)
+    assert (sets.shape, sets.dtype) == ((len(images) - 420, 3), np.dtype(bool))
+    assert sets[np.arange(len(sets)), np.searchsorted(calibrated.classes_, names[420:])].mean() > 0.8
+    assert (sets[np.arange(len(sets)), calibrated.predict_proba(images[420:]).argmax(1)]).all()
+    for turns in (1, 2, 3):
+        rotated = np.rot90(images[420:], turns, axes=(1, 2)).copy()
+        np.testing.assert_array_equal(calibrated.predict_sets(rotated, coverage=0.9), sets)
+
+
+def test_too_few_images_for_the_coverage_give_a_warning_and_wrong_labels_an_error(fitted, digits):
+    images, names = digits
+    calibrated = pickle.loads(pickle.dumps(fitted)).calibrate(images[300:310], names[300:310])
+    with pytest.warns(UserWarning, match="at least 19 validation images"):
+        assert calibrated.predict_sets(images[:3], 0.95).all()
+    with pytest.raises(ValueError, match="'seven'"):
+        calibrated.calibrate(images[:2], ["zero", "seven"])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        calibrated.predict_sets(images[:3], 95.0)
+    with pytest.raises(NotFittedError):
+        TIGraNetClassifier().predict_sets(images[:3])
+    with pytest.raises(NotFittedError):
+        TIGraNetClassifier().calibrate(images[:3], names[:3])
+
+
+def test_images_that_fit_holds_out_calibrate_label_sets(digits):
+    images, names = digits
+    classifier = TIGraNetClassifier(TINY, epochs=1, keep="best", random_state=0).fit(images[:100], names[:100])
+    assert classifier.calibration_.images == 15
+    assert classifier.predict_sets(images[100:110], 0.9).any(1).all()

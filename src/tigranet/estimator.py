@@ -1,6 +1,6 @@
 """scikit-learn estimators: a TIGraNet classifier, and invariant features for other classifiers."""
 
-from copy import deepcopy
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -9,14 +9,15 @@ import torch
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
-from torch import nn
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
 from tigranet.choose_architecture import choose_architecture
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
+from tigranet.evaluation.canonical_logits import canonical_logits, double_head
+from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
 from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training.process_state import seeded
@@ -75,6 +76,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
     Attributes:
         classes_: The labels, sorted.
         model_: The trained :class:`TIGraNet`.
+        calibration_: What :meth:`predict_sets` is calibrated on, or None.
         image_shape_: Shape of the images of ``fit``.
         n_features_in_: Number of values of each image.
         scale_: What integers of 32 and 64 bits are divided by, or None to leave them unchanged, if ``fit`` received
@@ -204,6 +206,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
             fit(net, train, validation, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
+            self.calibration_ = None if validation is None else self._calibration(validation)
         return self
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
@@ -247,7 +250,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             ValueError: If the network has no finite answer for an image, because its values are extreme.
         """
         features = torch.from_numpy(self._features(X)).double()
-        head = deepcopy(nn.Sequential(self.model_.standardise, self.model_.classifier)).double()
+        head = double_head(self.model_)
         return require_finite(apply_in_batches(head, features.split(BATCH_SIZE))).softmax(1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
@@ -261,6 +264,70 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         """
         most_probable = self.predict_proba(X).argmax(1)
         return self.classes_[most_probable]
+
+    def calibrate(self, X: Any, y: Any) -> "TIGraNetClassifier":
+        """Calibrate the label sets of :meth:`predict_sets` on images that ``fit`` has not received.
+
+        Args:
+            X: The images.
+            y: Their labels, which must be among ``classes_``.
+
+        Returns:
+            This estimator.
+
+        Raises:
+            ValueError: If the images or the labels are not valid.
+        """
+        check_is_fitted(self)
+        images, y = self._images(X, reset=False, y=y)
+        if unknown := sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str):
+            raise ValueError(f"expected labels that fit has received, got others, such as {unknown[0]!r}")
+        labels = torch.from_numpy(np.searchsorted(self.classes_, y).astype(np.int64))
+        self.calibration_ = self._calibration(LabelledImages(images, labels))
+        return self
+
+    def _calibration(self, data: LabelledImages) -> ConformalCalibration:
+        logits = self._apply(canonical_logits(self.model_), data.images)
+        return ConformalCalibration.measure(logits, data.labels)
+
+    def predict_sets(self, X: Any, coverage: float = 0.95) -> np.ndarray:
+        """Return for each image a set of classes that contains the true class with a guaranteed probability.
+
+        The guarantee is that of :class:`~tigranet.evaluation.conformal.ConformalCalibration`. An image and its quarter
+        turns have the same set. Sets are calibrated by :meth:`calibrate`, or else on the images that ``fit`` has held
+        out for validation; as these select the weights, the coverage is then approximate. With n images, the coverage
+        is at most n / (n + 1); for more, all sets contain all classes, and a warning says so.
+
+        Args:
+            X: The images.
+            coverage: The probability, between 0 and 1.
+
+        Returns:
+            Booleans (n, classes), in the order of ``classes_``: whether the class is in the set.
+
+        Raises:
+            ValueError: If ``coverage`` is not between 0 and 1, if there is no calibration, or if the network has no
+                finite answer for an image.
+
+        Example:
+            >>> from sklearn.datasets import load_digits
+            >>> X, y = load_digits(n_class=2, return_X_y=True)
+            >>> classifier = TIGraNetClassifier("SC[3,3]-DP[40]-S[6]-FC[20]", epochs=10, random_state=0)
+            >>> classifier = classifier.fit(X[:200] / 16, y[:200]).calibrate(X[200:300] / 16, y[200:300])
+            >>> classifier.predict_sets(X[300:] / 16, coverage=0.9).shape
+            (60, 2)
+        """
+        check_is_fitted(self)
+        check_coverage(coverage)
+        calibration: ConformalCalibration | None = getattr(self, "calibration_", None)
+        if calibration is None:  # also in an estimator that an earlier version has pickled
+            raise ValueError(
+                "label sets need images that fit has not trained on: call calibrate(X, y) with such images first"
+            )
+        if notice := calibration.notice(coverage):
+            warnings.warn(notice, UserWarning, stacklevel=2)
+        logits = require_finite(self._apply(canonical_logits(self.model_), self._images(X, reset=False)))
+        return calibration.label_sets(logits, coverage).numpy()
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the invariant features of each image, from the trained network.

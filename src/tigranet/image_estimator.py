@@ -1,6 +1,6 @@
 """The common part of the scikit-learn estimators: how they read arrays of images and name their features."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
 from numbers import Integral
@@ -88,9 +88,12 @@ class ImageEstimator(BaseEstimator):
 
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        images = self._images(X, reset=False)
+        return require_finite(self._apply(self.model_.features, self._images(X, reset=False))).numpy()
+
+    def _apply(self, function: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+        """Apply a function that uses the network to images, in batches."""
         batches = images.split(limit_batch_size(BATCH_SIZE, *images.shape[2:]))
-        return require_finite(apply_in_batches(self.model_, batches, self.model_.features)).numpy()
+        return apply_in_batches(self.model_, batches, function)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the features that ``transform`` returns.

@@ -21,6 +21,22 @@ def test_it_shows_the_drop(tigranet, tmp_path, trained):
     assert json.loads(out)["images"] == 100
 
 
+def test_it_shows_the_coverage_and_size_of_label_sets(tigranet, tmp_path, trained):
+    trained.save_pretrained(tmp_path)
+    code, out, _ = tigranet("calibrate", tmp_path, "mnist-012")
+    assert (code, "calibrated on 100 validation images: label sets of coverage up to 0.99" in out) == (0, True)
+    _, out, _ = tigranet("evaluate", tmp_path, "mnist-012", "--coverage", "0.8")
+    for words in ("label sets of coverage 0.8", "calibrated on 100 validation images", "mean size", "single labels"):
+        assert words in out
+    _, out, _ = tigranet("evaluate", tmp_path, "mnist-012", "--coverage", "0.8", "--json")
+    sets = json.loads(out)["label_sets"]
+    assert (sets["coverage"], sets["images"]) == (0.8, 100)
+    assert sets["by_rotation"]["upright"] == sets["by_rotation"]["turned by 90 degrees"]
+    assert sets["by_rotation"]["upright"]["coverage"] > 68  # 3 standard deviations of calibration and test together
+    code, _, err = tigranet("evaluate", tmp_path, "mnist-012", "--coverage", "0")
+    assert (code, "between 0 and 1" in err) == (1, True)
+
+
 def test_images_without_a_finite_answer_are_wrong_and_counted(tigranet, tmp_path):
     """The numbers of this network overflow for every image that is not black."""
     net = TIGraNet("SC[2,2]-S[2]", 3, image_size=28)

@@ -1,4 +1,6 @@
+import csv
 import io
+import json
 import os
 
 import pytest
@@ -7,6 +9,8 @@ from PIL import Image
 
 from images import fill
 from tigranet import TIGraNet
+from tigranet.evaluation.conformal import ConformalCalibration
+from tigranet.workflows.model_calibration import ModelCalibration, write_calibration
 
 
 @pytest.fixture
@@ -55,6 +59,53 @@ def test_parquet(tigranet, tmp_path, model, photos):
     table = pq.read_table(out)
     assert table.column_names == ["path", "label", "probability"]
     assert table.num_rows == 40
+
+
+def calibrate(model, scores=30):
+    calibration = ModelCalibration(ConformalCalibration(scores, tuple(1 + number / 100 for number in range(scores))))
+    write_calibration(model, TIGraNet.from_pretrained(model), calibration)
+
+
+def test_label_sets_are_a_column_in_every_format(tigranet, tmp_path, model, photos):
+    import pyarrow.parquet as pq
+
+    calibrate(model)
+    command = ("predict", model, photos, "--coverage", "0.9")
+    code, out, err = tigranet(*command, "--json")
+    assert (code, "validation images" in err) == (0, False)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [list(row) for row in rows] == [["path", "label", "probability", "labels"]] * 40
+    assert all(row["labels"][0] == row["label"] for row in rows)
+    tigranet(*command, "--csv", tmp_path / "a.csv")
+    with open(tmp_path / "a.csv") as file:
+        table = list(csv.DictReader(file))
+    assert [json.loads(row["labels"]) for row in table] == [row["labels"] for row in rows]
+    tigranet(*command, "--parquet", tmp_path / "a.parquet")
+    assert pq.read_table(tmp_path / "a.parquet")["labels"].to_pylist() == [row["labels"] for row in table]
+
+
+def test_too_few_images_for_the_coverage_are_reported_and_an_uncalibrated_model_is_refused(tigranet, model, photos):
+    code, _, err = tigranet("predict", model, photos, "--coverage", "0.9")
+    assert (code, "tigranet calibrate" in err) == (1, True)
+    calibrate(model)
+    code, out, err = tigranet("predict", model, photos, "--coverage", "0.99", "--json")
+    assert code == 0
+    assert "needs at least 99 validation images, the model was calibrated on 30 images" in " ".join(err.split())
+    assert {tuple(sorted(json.loads(line)["labels"])) for line in out.splitlines()} == {("0", "1", "2")}
+    code, _, err = tigranet("predict", model, photos, "--coverage", "95")
+    assert (code, "between 0 and 1" in err) == (1, True)
+
+
+def test_explanations_are_written_beside_the_rows(tigranet, tmp_path, model, photos):
+    calibrate(model)
+    code, out, err = tigranet("predict", model, photos, "--explain", tmp_path / "why", "--coverage", "0.5")
+    assert code == 0
+    assert out == tigranet("predict", model, photos, "--coverage", "0.5").out
+    assert "broken.png" in err
+    written = sorted(path.suffix for path in (tmp_path / "why").iterdir())
+    assert written == [".csv", *[".png"] * 40]
+    code, _, err = tigranet("predict", model, photos, "--explain", photos)
+    assert (code, "folder of the images" in err) == (1, True)
 
 
 def test_a_file_name_that_is_not_utf_8_is_printed_as_it_is(warm_process, tmp_path, model, photos):

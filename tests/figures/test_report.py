@@ -62,13 +62,14 @@ def test_the_page_has_every_section_and_figure(measured):
     text = str(page)
     for words in (
         "robustness report", "Rotation", "Translation", "Change of the network output", "Results per class",
-        "Most confident errors", "Data", "How this report was made", "plain CNN", "rotated by 270 degrees",
+        "Calibration", "Most confident errors", "Data", "How this report was made", "plain CNN",
+        "rotated by 270 degrees",
         "tigranet report 'a <model>' noise", "SC[2,2]-DP[40]-S[2]", "C[2]-P[2]", "seed", "versions", "machine",
     ):  # fmt: skip
         assert words in text
     for label in ("accuracy (%)", "mean confidence (%)", "rotation angle (degrees)", "shift (pixels)"):
         assert label in text
-    assert page.tags.count("svg") == 6
+    assert page.tags.count("svg") == 7
     assert page.tags.count("img") == min(12, measured[0].mistakes)
 
 
@@ -123,6 +124,33 @@ def test_many_classes_one_without_images_and_no_baseline():
     page = Page(render(report, test))
     assert "class 39 0 \N{EN DASH}" in str(page)
     assert "CNN" not in str(page)
+
+
+def test_calibration_errors_are_shown_with_and_without_temperature(measured):
+    report, test = measured
+    page = str(Page(render(report, test)))
+    error = report.calibration.errors["upright"]
+    assert f"calibration error upright {error:.1f} rotated by 90 degrees {error:.1f} rotated at random" in page
+    assert "temperature" not in page
+    scaled = replace(
+        report.calibration,
+        temperature=1.25,
+        scaled_errors=dict.fromkeys(report.calibration.errors, 77.7),
+        scaled_bins=report.calibration.bins,
+    )
+    page = str(Page(render(replace(report, calibration=scaled), test)))
+    assert "The temperature 1.25 was fitted on validation images" in page
+    assert f"with temperature upright {error:.1f} 77.7" in page
+    assert "Calibration" not in str(Page(render(replace(report, calibration=None), test)))
+
+
+def test_the_evidence_for_errors_is_shown_where_there_is_any(measured):
+    report, test = measured
+    first = report.confident_mistakes[0].image
+    page = Page(render(report, test, {first: torch.randn(12, 12)}))
+    assert page.tags.count("img") == len(report.confident_mistakes) + 1
+    assert "orange pixels speak for the predicted class" in str(page)
+    assert "orange pixels" not in str(Page(render(report, test)))
 
 
 def test_a_report_without_errors(measured):

@@ -15,7 +15,9 @@ from fuzz.mutations import mutated, mutated_json
 from tigranet import TIGraNet
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.data.csv_index import index_csv
-from tigranet.model_folder import CONFIG, WEIGHTS
+from tigranet.evaluation.conformal import ConformalCalibration
+from tigranet.model_folder import CALIBRATION, CONFIG, WEIGHTS
+from tigranet.workflows.model_calibration import ModelCalibration, read_calibration, write_calibration
 from tigranet.workflows.saved_run import SavedRun
 
 TABLE = "path,label,part\n" + "".join(
@@ -117,6 +119,23 @@ def test_records_of_trainings(tmp_path, without_shape_checks):
             assert run.test_hash is None or isinstance(run.test_hash, str)
 
     fuzz(check, mutated_json(RECORD), examples=300)
+
+
+def test_calibrations(model, tmp_path, without_shape_checks):
+    folder = shutil.copytree(model, tmp_path / "model")
+    network = TIGraNet.from_pretrained(folder)
+    write_calibration(folder, network, ModelCalibration(ConformalCalibration(4, (0.25, 0.5, 1.5))))
+    values = json.loads((folder / CALIBRATION).read_text())
+
+    def check(content: bytes) -> None:
+        (folder / CALIBRATION).write_bytes(content)
+        with refused_in_one_line():
+            calibration = read_calibration(folder, network)
+            assert len(calibration.conformal.scores) <= calibration.conformal.images
+            assert calibration.conformal.threshold(0.5) >= 0
+            assert calibration.temperature > 0
+
+    fuzz(check, mutated_json(values), examples=200)
 
 
 def test_headers_of_weights(model, tmp_path, without_shape_checks):

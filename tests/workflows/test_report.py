@@ -25,6 +25,17 @@ def test_the_cnn_is_trained_as_the_model_was(folder, tmp_path):
     assert numbers["data"]["how_split"] == "30 images to train, all others to test, drawn by seed 3"
     assert [sum(numbers["data"]["images"][part]) for part in ("train", "validation", "test")] == [30, 0, 10]
     assert [subject.by_angle.images for subject in result.report.subjects] == [5, 5]
+    pictures = result.page.read_text().count("<img ")
+    assert pictures == 2 * len(result.report.confident_mistakes)  # each error with its evidence
+    assert numbers["calibration"]["temperature"] is None  # there are no validation images
+    assert numbers["calibration"]["errors"].keys() == {"upright", "turned by 90 degrees", "rotated"}
+
+
+def test_the_temperature_is_that_of_the_training(folder, tmp_path):
+    trained = train(folder, tmp_path / "m", architecture="SC[2,2]-S[2]", recipe={"epochs": 1})
+    measured = report(tmp_path / "m", folder, cnn=False, curve_images=3).report.calibration
+    assert measured.temperature == trained.calibration.temperature
+    assert measured.scaled_errors.keys() == measured.errors.keys()
 
 
 def test_without_an_output_folder_nothing_is_written_and_matplotlib_is_not_needed(folder, model, tmp_path, monkeypatch):

@@ -41,7 +41,8 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     assert trained.picture.stat().st_size > 10_000
     assert trained.paper is None
     assert {path.name for path in trained.folder.iterdir()} == {
-        "README.md", "checkpoints", "config.json", "model.safetensors", "rotated.png", "training.json",
+        "README.md", "calibration.json", "checkpoints", "config.json", "model.safetensors", "rotated.png",
+        "training.json",
     }  # fmt: skip
     loaded = TIGraNet.from_pretrained(trained.folder)
     assert loaded.class_names == ("a", "b")

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from tigranet.cli.angles import angles
 from tigranet.cli.bench import bench
+from tigranet.cli.calibrate import calibrate
 from tigranet.cli.data import check, fetch, list_data
 from tigranet.cli.evaluate import evaluate
 from tigranet.cli.features import features
@@ -79,6 +80,7 @@ for command, example in (
     (train, "tigranet train mnist-012 -o model/"),
     (evaluate, "tigranet evaluate model/ mnist-012"),
     (predict, "tigranet predict model/ photos/ --csv answers.csv"),
+    (calibrate, "tigranet calibrate model/ mnist-012"),
     (features, "tigranet features model/ photos/ --csv features.csv"),
     (serve, "tigranet serve model/ --port 8000"),
     (report, "tigranet report model/ mnist-012 -o report/"),

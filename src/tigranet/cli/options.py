@@ -45,6 +45,13 @@ BaselineEpochs = Annotated[
     int | None,
     typer.Option("--epochs", min=1, help="Number of epochs of these two.", show_default="chosen by the data"),
 ]
+Coverage = Annotated[
+    float | None,
+    typer.Option(
+        help="Also give each image a set of labels that contains the true one with this probability, such as 0.95.",
+        show_default="no label sets",
+    ),
+]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.", readable=False)]
 Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.", readable=False)]
 

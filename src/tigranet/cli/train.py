@@ -210,6 +210,8 @@ def _print(trained: "TrainedModel") -> None:
     print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
     print_table(table)
     print(_describe_test(trained))
+    if trained.calibration is not None:
+        print(trained.calibration.describe())
     shown = "a picture" if result.test is not None else "a picture of validation images"
     print_line(f"saved to {trained.folder}" + (f", with {shown}: {trained.picture}" if trained.picture else ""))
 

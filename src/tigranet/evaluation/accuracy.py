@@ -101,12 +101,11 @@ def moved_accuracy(
     """
     _check_images(data)
     generator = torch.Generator().manual_seed(seed)
-    is_random = moved.rotated or moved.max_shift
-    draws = min(MAX_DRAWS, -(-MIN_MOVED_IMAGES // len(data.labels))) if is_random else 1
+    draws = count_draws(len(data.labels), moved)
     accuracies = torch.tensor(
         [
             _percentage_correct(
-                _highest_classes(module, _moved_batches(module, data.images, moved, generator, interpolation)), data
+                _highest_classes(module, moved_batches(module, data.images, moved, generator, interpolation)), data
             )
             for _ in range(draws)
         ],
@@ -120,10 +119,39 @@ def _check_images(data: LabelledImages) -> None:
         raise ValueError("expected at least 1 image to measure the accuracy on, got 0")
 
 
-def _moved_batches(
-    module: nn.Module, images: Tensor, moved: Isometry, generator: torch.Generator, interpolation: Interpolation
-) -> Iterator[Tensor]:
-    """Move images batch by batch, by the movements that ``generator`` draws for all of them at once."""
+def count_draws(images: int, moved: Isometry) -> int:
+    """Return how many times the images of a data set are moved.
+
+    Args:
+        images: Number of images, at least 1.
+        moved: The kind of movement.
+
+    Returns:
+        As often as needed for :data:`MIN_MOVED_IMAGES`, at most :data:`MAX_DRAWS`; once if nothing is random.
+    """
+    is_random = moved.rotated or moved.max_shift
+    return min(MAX_DRAWS, -(-MIN_MOVED_IMAGES // images)) if is_random else 1
+
+
+def moved_batches(
+    module: nn.Module,
+    images: Float[Tensor, "count maps height width"],
+    moved: Isometry,
+    generator: torch.Generator,
+    interpolation: Interpolation = "bilinear",
+) -> Iterator[Float[Tensor, "batch maps height width"]]:
+    """Move images batch by batch, by the movements that ``generator`` draws for all of them at once.
+
+    Args:
+        module: The network that the images are moved for; its device moves them.
+        images: The images.
+        moved: The kind of movement.
+        generator: Draws the movements.
+        interpolation: How values between pixels are computed.
+
+    Yields:
+        The moved images, on the device of the network.
+    """
     device = module_device(module)
     movements = moved.draw(len(images), generator)
     size = _batch_size(device, images)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -13,6 +14,8 @@ from torch import Tensor
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, module_device
+from tigranet.evaluation.canonical_logits import canonical_logits
+from tigranet.evaluation.conformal import ConformalCalibration
 from tigranet.model import TIGraNet
 from tigranet.ops.mode import kernel_mode, using
 
@@ -35,10 +38,26 @@ class Prediction:
     """Name of the class, or :data:`UNKNOWN` if its probability is too low."""
     probability: float
     """Probability of the class, rounded to 6 decimals."""
+    labels: tuple[str, ...] | None = None
+    """If a coverage was asked for, the label set: the classes that the image may have, the most probable first."""
+
+
+class LabelSets(NamedTuple):
+    """Which label sets to predict."""
+
+    calibration: ConformalCalibration
+    """What the sets are calibrated on."""
+    coverage: float
+    """The probability with which a set contains the true label."""
 
 
 def predict_files(
-    net: TIGraNet, paths: Iterable[Path | UnreadableFile], reject: float = 0.0, batch_size: int = BATCH_SIZE
+    net: TIGraNet,
+    paths: Iterable[Path | UnreadableFile],
+    reject: float = 0.0,
+    batch_size: int = BATCH_SIZE,
+    *,
+    label_sets: LabelSets | None = None,
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
@@ -50,6 +69,9 @@ def predict_files(
         paths: The files. A file that is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
         batch_size: Largest batch size; large images are computed in smaller batches.
+        label_sets: Which label sets to predict too. None predicts none. For label sets, images are brought to their
+            canonical rotation (see :mod:`tigranet.evaluation.canonical_logits`), so that an image and its quarter
+            turns have exactly the same answer.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -58,15 +80,48 @@ def predict_files(
     Raises:
         ValueError: If ``reject`` is not a probability, or if the network has no image size.
     """
+    check_reject(reject)
+    function = net if label_sets is None else canonical_logits(net)
+    for path, logits in apply_to_files(net, function, paths, batch_size):
+        yield logits if isinstance(logits, UnreadableFile) else prediction_of(net, path, logits, reject, label_sets)
+
+
+def check_reject(reject: float) -> None:
+    """Check the probability below which a label is :data:`UNKNOWN`.
+
+    Args:
+        reject: The probability.
+
+    Raises:
+        ValueError: If it is not a probability.
+    """
     if not 0 <= reject <= 1:
         raise ValueError(f"reject must be a probability in [0, 1], got {reject}")
-    for path, logits in _apply_to_files(net, net, paths, batch_size):
-        if isinstance(logits, UnreadableFile):
-            yield logits
-            continue
-        probability, label = logits.softmax(0).max(0)
-        is_known = float(probability) >= reject
-        yield Prediction(str(path), net.class_names[int(label)] if is_known else UNKNOWN, round(float(probability), 6))
+
+
+def prediction_of(
+    net: TIGraNet, path: Path, logits: Float[Tensor, " classes"], reject: float, label_sets: LabelSets | None
+) -> Prediction:
+    """Return the prediction that the logits of an image stand for.
+
+    Args:
+        net: The network, for the names of the classes.
+        path: Path of the image.
+        logits: Its logits.
+        reject: Probability below which the label is :data:`UNKNOWN`.
+        label_sets: Which label set to predict too, or None.
+
+    Returns:
+        The prediction.
+    """
+    probability, label = logits.softmax(0).max(0)
+    name = net.class_names[int(label)] if float(probability) >= reject else UNKNOWN
+    labels = None
+    if label_sets is not None:
+        is_in_set = label_sets.calibration.label_sets(logits[None], label_sets.coverage)[0]
+        order = logits.argsort(descending=True, stable=True).tolist()
+        labels = tuple(net.class_names[index] for index in order if is_in_set[index])
+    return Prediction(str(path), name, round(float(probability), 6), labels)
 
 
 def file_features(
@@ -89,7 +144,7 @@ def file_features(
     Raises:
         ValueError: If the network has no image size.
     """
-    yield from _apply_to_files(net, net.features, paths, batch_size)
+    yield from apply_to_files(net, net.features, paths, batch_size)
 
 
 def feature_names(net: TIGraNet) -> list[str]:
@@ -111,10 +166,23 @@ def feature_names(net: TIGraNet) -> list[str]:
     return [f"map{i}_{moment}" for i in range(net.num_features // len(moments)) for moment in moments]
 
 
-def _apply_to_files(
+def apply_to_files(
     net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path | UnreadableFile], batch_size: int
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
-    """Yield each path with its row of the output of ``function``, or with the reason why there is none."""
+    """Apply a function to the images of files, with one batch in memory at a time.
+
+    Args:
+        net: The network, for the size and the channels of the images.
+        function: From a batch of images to one row of finite numbers per image. The network is in evaluation mode.
+        paths: The files. A file that is already known to be unreadable is passed on.
+        batch_size: Largest batch size; large images are computed in smaller batches.
+
+    Yields:
+        For each file, in order, its path with its row on the CPU, or with the reason why there is none.
+
+    Raises:
+        ValueError: If the network has no image size.
+    """
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)

@@ -18,6 +18,7 @@ from torch import Tensor
 from tigranet.baselines.convnet import ConvNet
 from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.evaluation.batched_inference import inference, module_device
+from tigranet.evaluation.calibration_report import CalibrationReport, calibration_report
 from tigranet.evaluation.class_report import (
     ClassMetrics,
     Mistake,
@@ -135,6 +136,8 @@ class Report:
     """Seed of the random movements."""
     made: dict[str, Any]
     """Provenance: the command, the recipe of the CNN, versions, machine and date."""
+    calibration: CalibrationReport | None = None
+    """Whether the probabilities of the network are right."""
     part: str = "test"
     """The part of the data set that was measured: ``test``, or ``validation`` if there are no test images."""
 
@@ -190,6 +193,7 @@ def report_on(
     curve_images: int = CURVE_IMAGES,
     how_split: str = "",
     provenance: dict[str, Any] | None = None,
+    temperature: float | None = None,
     console: Console | None = None,
 ) -> Report:
     """Measure a network on the test images of a data set. The same arguments give the same numbers.
@@ -204,6 +208,7 @@ def report_on(
         curve_images: Largest number of images for the curves.
         how_split: How the images were split, in words, for the reader of the report.
         provenance: Entries to add to the provenance.
+        temperature: Temperature of the network that was fitted on other images, to measure its effect.
         console: Where to draw a progress bar. None draws nothing.
 
     Returns:
@@ -247,6 +252,7 @@ def report_on(
         confident_mistakes=confident_mistakes(data.test, predictions, data.class_names, data.test_files),
         change_images=len(change_data.labels),
         seed=seed,
+        calibration=calibration_report(net, data, temperature, seed),
         made=(provenance or {}) | {"versions": versions(), "machine": machine(), "date": date},
         part=part,
     )

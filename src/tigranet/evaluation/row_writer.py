@@ -16,7 +16,7 @@ Row = dict[str, Any]
 """Values by column name."""
 PARQUET_ROW_GROUP = 4096
 """Number of rows that are buffered and written together to a Parquet file."""
-TEXT_COLUMNS = ("path", "label")
+TEXT_COLUMNS = ("path", "label", "labels")
 
 
 @contextmanager

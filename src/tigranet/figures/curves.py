@@ -82,11 +82,11 @@ def draw_max_change(axes: Axes, lines: Sequence[Line]) -> None:
     _draw_angle_axis(axes)
     for line in lines:
         points = [(at, max(value, MIN_CHANGE)) for at, value in zip(line.at, line.values, strict=True) if at % 360]
-        _plot(axes, line._replace(at=[at for at, _ in points], values=[value for _, value in points]))
+        draw_line(axes, line._replace(at=[at for at, _ in points], values=[value for _, value in points]))
     axes.set_yscale("log")
     axes.set_ylim(MIN_CHANGE / 2, max(2.0, 2 * max(max(line.values) for line in lines)))
     axes.set_ylabel("largest change / range of values")
-    _draw_legend(axes)
+    draw_legend(axes)
 
 
 def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
@@ -101,10 +101,10 @@ def draw_mean_change(axes: Axes, lines: Sequence[Line]) -> None:
     """
     _draw_angle_axis(axes)
     for line in lines:
-        _plot(axes, line)
+        draw_line(axes, line)
     axes.set(ylim=(0, 1.05 * max(1e-6, *(max(line.values) for line in lines))), ylabel="relative change of the logits")
     _draw_horizontal_grid(axes)
-    _draw_legend(axes)
+    draw_legend(axes)
 
 
 def legend_columns(names: Sequence[str]) -> int:
@@ -131,15 +131,21 @@ def legend_columns(names: Sequence[str]) -> int:
 
 def _draw_percentages(axes: Axes, lines: Sequence[Line], ylabel: str, chance: float | None) -> None:
     for line in lines:
-        _plot(axes, line)
+        draw_line(axes, line)
     if chance is not None:
         axes.axhline(chance, color="0.5", linewidth=1.2, linestyle=(0, (1, 2)), label="chance level", zorder=2)
     axes.set(ylim=(0, 103), ylabel=ylabel)
     _draw_horizontal_grid(axes)
-    _draw_legend(axes)
+    draw_legend(axes)
 
 
-def _plot(axes: Axes, line: Line) -> None:
+def draw_line(axes: Axes, line: Line) -> None:
+    """Draw one line with its style and markers.
+
+    Args:
+        axes: Axes to draw on.
+        line: The line.
+    """
     style: dict[str, Any] = line.style | {"markersize": 3.5, "linewidth": 1.8, "clip_on": False, "zorder": 3}
     name = shorten(line.name, MAX_LEGEND_NAME_LENGTH)
     label = f" {name}" if name.startswith("_") else name  # Matplotlib leaves out labels that start with an underscore
@@ -158,8 +164,12 @@ def _draw_horizontal_grid(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def _draw_legend(axes: Axes) -> None:
-    """Draw the legend above the axes, where it covers no data."""
+def draw_legend(axes: Axes) -> None:
+    """Draw the legend above the axes, where it covers no data.
+
+    Args:
+        axes: Axes with lines that have labels.
+    """
     axes.spines[["top", "right"]].set_visible(False)
     names = [str(label) for label in axes.get_legend_handles_labels()[1]]
     legend = axes.legend(

@@ -6,15 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import torch
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from torch import Tensor
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
+from tigranet.evaluation.calibration_report import CalibrationReport
 from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.figures.confusion import MAX_DRAWN_CLASSES, classes_with_most_errors, confusion_size, draw_confusion
 from tigranet.figures.curves import (
@@ -26,8 +30,10 @@ from tigranet.figures.curves import (
     draw_against_shift,
     draw_max_change,
 )
+from tigranet.figures.evidence_overlay import overlay_evidence
 from tigranet.figures.figure_output import inline_svg, png_data_uri
 from tigranet.figures.names import shorten
+from tigranet.figures.reliability import draw_reliability
 from tigranet.terminal_text import escape_control_characters
 
 PAGE_NAME, JSON_NAME = "report.html", "report.json"
@@ -50,19 +56,22 @@ QUARTER_TURN_KEY = "turned by 90 degrees"
 """Name of the quarter turn in :class:`~tigranet.evaluation.robustness.Robustness`; the page has its own rows for it."""
 
 
-def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
+def save_report(
+    folder: Path, report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] | None = None
+) -> Path:
     """Write ``report.html`` and ``report.json``. Older files are replaced only when both new ones are complete.
 
     Args:
         folder: Output folder. It is created if it does not exist.
         report: The measurements.
         test: The images that were measured: test images, or validation images if there are no test images.
+        evidence: Evidence maps for the predictions of some of these images, by the position of the image.
 
     Returns:
         The path of the page.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    page = render(report, test)
+    page = render(report, test, evidence or {})
     with atomic_write(folder / JSON_NAME) as numbers, atomic_write(folder / PAGE_NAME) as text:
         numbers.write(json.dumps(report.to_json(), indent=2) + "\n")
         numbers.flush()  # a full disk is noticed here, before the page is replaced
@@ -70,7 +79,7 @@ def save_report(folder: Path, report: Report, test: LabelledImages) -> Path:
     return folder / PAGE_NAME
 
 
-def render(report: Report, test: LabelledImages) -> str:
+def render(report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] = MappingProxyType({})) -> str:
     """Render the report as an HTML page.
 
     Bytes of file names and class names that are not UTF-8 are shown as replacement characters, and control characters
@@ -79,6 +88,7 @@ def render(report: Report, test: LabelledImages) -> str:
     Args:
         report: The measurements.
         test: The images that were measured: test images, or validation images if there are no test images.
+        evidence: Evidence maps for the predictions of some of these images, by the position of the image.
 
     Returns:
         The text of the page.
@@ -115,10 +125,13 @@ def render(report: Report, test: LabelledImages) -> str:
         drawn_note=_note(min(class_count, MAX_DRAWN_CLASSES), class_count, "drawn, those with the most errors"),
         classes=[report.classes[label] for label in classes],
         classes_note=_note(len(classes), class_count, "shown, those with the most errors"),
+        calibration=report.calibration,
+        calibration_rows=_calibration_rows(report.calibration),
         error_count=report.mistakes,
         errors=[
             {
                 "uri": png_data_uri(test.images[mistake.image]),
+                "evidence": _evidence_uri(test.images[mistake.image], evidence.get(mistake.image)),
                 "image": mistake.image,
                 "prediction": mistake.answer,
                 "truth": mistake.truth,
@@ -255,6 +268,13 @@ def _figures(report: Report) -> dict[str, Markup]:
             lambda axes: draw_confusion(axes, report.confusion, names), confusion_size(names), "confusion matrix"
         ),
     }
+    if report.calibration is not None:
+        curves = {"as predicted": report.calibration.bins}
+        if report.calibration.scaled_bins is not None:
+            curves["with temperature"] = report.calibration.scaled_bins
+        figures["reliability"] = inline_svg(
+            lambda axes: draw_reliability(axes, curves), CURVE_INCHES, "accuracy against confidence"
+        )
     for variable, draw in (("angle", draw_against_angle), ("shift", draw_against_shift)):
         for quantity, label, chance in (
             ("accuracy", "accuracy", largest_class),
@@ -281,6 +301,27 @@ def _change_rows(subjects: Sequence[Subject]) -> list[dict[str, str]]:
                 }
             )
     return rows
+
+
+def _evidence_uri(image: Tensor, evidence: Tensor | None) -> str | None:
+    """Encode a picture of the evidence, if there is any, as a ``data:`` URI."""
+    if evidence is None:
+        return None
+    return png_data_uri(torch.from_numpy(overlay_evidence(image, evidence)).permute(2, 0, 1) / 255)
+
+
+def _calibration_rows(calibration: CalibrationReport | None) -> list[tuple[str, list[str]]]:
+    """Return the expected calibration errors: a rotation, and the errors without and with temperature scaling."""
+    if calibration is None:
+        return []
+    columns = [calibration.errors, *([calibration.scaled_errors] if calibration.scaled_errors else [])]
+    return [
+        (
+            "rotated by 90 degrees" if rotation == QUARTER_TURN_KEY else _transformation_text(rotation),
+            [f"{errors[rotation]:.1f}" for errors in columns],
+        )
+        for rotation in calibration.errors
+    ]
 
 
 def _provenance(report: Report) -> list[tuple[str, str]]:

@@ -4,11 +4,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.console import Console
+
 from tigranet.data import UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import Prediction, predict_files
+from tigranet.evaluation.conformal import check_coverage
+from tigranet.evaluation.file_predictions import LabelSets
 from tigranet.model import TIGraNet
 from tigranet.workflows.image_paths import expand_paths, require_readable
+from tigranet.workflows.model_calibration import require_calibration
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,13 @@ class PredictionResult:
 
 
 def predict(
-    model: str | Path, images: str | Path | Iterable[str | Path], *, reject: float = 0.0, device: str = "auto"
+    model: str | Path,
+    images: str | Path | Iterable[str | Path],
+    *,
+    reject: float = 0.0,
+    coverage: float | None = None,
+    device: str = "auto",
+    console: Console | None = None,
 ) -> PredictionResult:
     """Predict the class of each image file.
 
@@ -30,16 +41,20 @@ def predict(
         model: The folder of a saved model, or the name of a model that comes with the package.
         images: Image files, or folders of them.
         reject: Below this probability the prediction is 'unknown'.
+        coverage: The probability with which a label set contains the true label, such as 0.95. None predicts no label
+            sets. The guarantee is that of :class:`~tigranet.evaluation.conformal.ConformalCalibration`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
         The predictions, and the files that could not be read.
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
-        ValueError: If no image could be read.
+        ValueError: If no image could be read, if ``coverage`` is not between 0 and 1, or if the model is not
+            calibrated.
     """
-    results = list(stream_predictions(model, images, reject=reject, device=device))
+    results = list(stream_predictions(model, images, reject=reject, coverage=coverage, device=device, console=console))
     return PredictionResult(
         tuple(result for result in results if isinstance(result, Prediction)),
         tuple(result for result in results if isinstance(result, UnreadableFile)),
@@ -47,7 +62,13 @@ def predict(
 
 
 def stream_predictions(
-    model: str | Path, images: str | Path | Iterable[str | Path], *, reject: float = 0.0, device: str = "auto"
+    model: str | Path,
+    images: str | Path | Iterable[str | Path],
+    *,
+    reject: float = 0.0,
+    coverage: float | None = None,
+    device: str = "auto",
+    console: Console | None = None,
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the classes of any number of image files, with only a few of them in memory.
 
@@ -57,7 +78,9 @@ def stream_predictions(
         model: The folder of a saved model, or the name of a model that comes with the package.
         images: Image files, or folders of them.
         reject: Below this probability the prediction is 'unknown'.
+        coverage: The probability with which a label set contains the true label, as for :func:`predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
         An iterator over the predictions, in the order of the files. An unreadable file gives the reason instead. After
@@ -65,7 +88,32 @@ def stream_predictions(
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
+        ValueError: If ``coverage`` is not between 0 and 1, or if the model is not calibrated.
     """
     selected = select_device(device)
     network = TIGraNet.from_pretrained(model)
-    return require_readable(predict_files(network.to(selected), expand_paths(images), reject))
+    label_sets = load_label_sets(model, network, coverage, console)
+    return require_readable(predict_files(network.to(selected), expand_paths(images), reject, label_sets=label_sets))
+
+
+def load_label_sets(
+    model: str | Path, network: TIGraNet, coverage: float | None, console: Console | None = None
+) -> LabelSets | None:
+    """Load what the label sets of a saved model need.
+
+    Args:
+        model: The folder of the model, or the name of a model that comes with the package.
+        network: The network that was loaded from it.
+        coverage: The probability with which a set contains the true label, or None for no sets.
+        console: Where to print what the user must know about sets of this coverage.
+
+    Returns:
+        The calibration with the coverage, or None if ``coverage`` is None.
+
+    Raises:
+        ValueError: If ``coverage`` is not between 0 and 1, or if the model is not calibrated.
+    """
+    if coverage is None:
+        return None
+    check_coverage(coverage)
+    return LabelSets(require_calibration(model, network, coverage, console), coverage)

@@ -4,14 +4,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
+from torch import Tensor
 
-from tigranet.data import DataSet, UnreadableFile
+from tigranet.data import DataSet, LabelledImages, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
+from tigranet.evaluation.batched_inference import module_device
+from tigranet.evaluation.evidence import evidence_maps
 from tigranet.evaluation.report import CURVE_IMAGES, Report, measured_part, report_on
 from tigranet.evaluation.robustness import check_compatible
+from tigranet.model import TIGraNet
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import load_model_and_data
+from tigranet.workflows.model_calibration import read_calibration
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
@@ -91,6 +96,7 @@ def report(
         if console:
             console.print(f"no test images: measuring the {len(measured_data.test.labels)} {part} images instead")
     origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
+    calibration = read_calibration(model, network)
     trained_cnn = None
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
@@ -107,11 +113,23 @@ def report(
         curve_images=curve_images,
         how_split=loaded.run.describe_split(data),
         provenance=origin,
+        # validation images that the temperature was fitted on would make the error look too small
+        temperature=None if calibration is None or part != "test" else calibration.temperature,
         console=console,
     )
     page = None
     if output is not None:
         from tigranet.figures.report import save_report
 
-        page = save_report(Path(output), measured, measured_data.test)
+        page = save_report(Path(output), measured, measured_data.test, _evidence(network, measured, measured_data.test))
     return ReportResult(measured, page, excluded, loaded.unreadable_files)
+
+
+def _evidence(network: TIGraNet, measured: Report, test: LabelledImages) -> dict[int, Tensor]:
+    """Return the evidence for the most confident errors, one image at a time, where it is finite."""
+    device = module_device(network)
+    maps = {
+        mistake.image: evidence_maps(network, test.images[mistake.image][None].to(device)).maps[0].cpu()
+        for mistake in measured.confident_mistakes
+    }
+    return {image: evidence for image, evidence in maps.items() if evidence.isfinite().all()}

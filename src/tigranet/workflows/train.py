@@ -23,6 +23,7 @@ from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
 from tigranet.workflows.load_data import is_named_data_set, load_data
 from tigranet.workflows.measured_training import TrainingResult, measure, train_module
+from tigranet.workflows.model_calibration import ModelCalibration, calibrate_network, write_calibration
 from tigranet.workflows.model_card import model_card
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
@@ -51,6 +52,8 @@ class TrainedModel:
     """The picture in the output folder, if it was drawn: of test images, or of validation images if there are none."""
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
+    calibration: ModelCalibration | None = None
+    """The calibration on validation images, which label sets need; None if there are no validation images."""
     paper: PaperResult | None = None
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
@@ -168,6 +171,13 @@ def train(
             network.save_pretrained(folder)
             write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
         with _naming_the_saved_model(folder if saves else None):
+            calibration = calibrate_network(
+                network,
+                data_set.validation,
+                selected_weights=training_recipe.keep == "best" or training_recipe.patience is not None,
+            )
+            if folder is not None and saves:
+                write_calibration(folder, network, calibration)
             result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             network.cpu()
             record = result.to_json() | origin
@@ -185,6 +195,7 @@ def train(
         folder=folder,
         picture=picture,
         unreadable_files=loaded.unreadable_files,
+        calibration=calibration,
         paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,
     )
 
