@@ -13,6 +13,7 @@ from tigranet.cli.angles import angles
 from tigranet.cli.bench import bench
 from tigranet.cli.data import check, fetch, list_data
 from tigranet.cli.evaluate import evaluate
+from tigranet.cli.export import export
 from tigranet.cli.features import features
 from tigranet.cli.figures import figures
 from tigranet.cli.options import GlobalOptions, set_global_options
@@ -79,6 +80,7 @@ for command, example in (
     (evaluate, "tigranet evaluate model/ mnist-012"),
     (predict, "tigranet predict model/ photos/ --csv answers.csv"),
     (features, "tigranet features model/ photos/ --csv features.csv"),
+    (export, "tigranet export model/ -o model.onnx"),
     (report, "tigranet report model/ mnist-012 -o report/"),
     (figures, "tigranet figures model/ mnist-012 --rivals -o figures/"),
     (angles, "tigranet angles mnist-012 model/ paper-mnist-rot oriented-small -o angles/"),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+import torch.fx
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -37,6 +38,9 @@ class Stencils(nn.Module):
     * ``along_x`` and ``along_y`` are Scharr's derivatives: the central difference, smoothed in the other direction by
       (3, 10, 3) / 16.
     * ``even`` and ``odd`` are the taps of a coarsening along an axis of even or odd length.
+    * ``inverse_sqrt_degree``, ``sqrt_degree`` and ``inverse_degree`` are functions of the degree d of a pixel with a
+      nearest and b diagonal neighbours, in entry 5 a + b. They are tables so that they are rounded as in
+      :class:`tigranet.GridLaplacian`, which computes them in double precision.
 
     Args:
         options: The options of the grid.
@@ -47,6 +51,9 @@ class Stencils(nn.Module):
     along_y: Float[Tensor, "1 1 3 3"]
     even: Float[Tensor, " 4"]
     odd: Float[Tensor, " 4"]
+    inverse_sqrt_degree: Float[Tensor, " 25"]
+    sqrt_degree: Float[Tensor, " 25"]
+    inverse_degree: Float[Tensor, " 25"]
 
     def __init__(self, options: GridOptions) -> None:
         super().__init__()
@@ -61,6 +68,12 @@ class Stencils(nn.Module):
         self.register_buffer("along_y", torch.outer(difference, smooth)[None, None])
         self.register_buffer("even", torch.tensor([1.0, 3.0, 3.0, 1.0]) / 8)
         self.register_buffer("odd", torch.tensor([1.0, 2.0, 1.0, 0.0]) / 4)
+        counts = torch.arange(5, dtype=torch.float64)
+        degree = (counts[:, None] + corner * counts).flatten()
+        degree[0] = 1.0  # No pixel of a grid is without neighbours.
+        self.register_buffer("inverse_sqrt_degree", degree.rsqrt().float())
+        self.register_buffer("sqrt_degree", degree.sqrt().float())
+        self.register_buffer("inverse_degree", (1 / degree).float())
 
 
 class PortableGrid:
@@ -68,7 +81,7 @@ class PortableGrid:
 
     It computes the same functions as :class:`tigranet.GridLaplacian`, on images instead of vectors of nodes. Every
     sum over neighbours is a convolution of each map with one stencil, and the degrees of the pixels are computed in
-    the graph, as the sum of the neighbours of an image of ones. So nothing depends on the size of the images that a
+    the graph, from the sums of the neighbours of an image of ones. So nothing depends on the size of the images that a
     network was exported with.
 
     On the torus, an axis of 1 or 2 pixels is not closed. As the length is not known, the borders are multiplied by 1
@@ -76,21 +89,42 @@ class PortableGrid:
 
     Args:
         stencils: The stencils, and the options of the grid.
-        images: Images on the grid, which give its height, width, dtype and device.
+        images: Images on the grid, which give its height and width.
     """
 
     def __init__(self, stencils: Stencils, images: Images) -> None:
         self.stencils = stencils
-        self.height, self.width = images.shape[2:]
         self._wraps = stencils.options.boundary == "torus"
-        ones = torch.ones_like(images[:1, :1])
-        self._ones = ones
-        self._closed = [self._is_closed(axis, images.dtype) for axis in (2, 3)] if self._wraps else []
-        self.degree = self.neighbour_sum(ones)
-        self.inverse_sqrt_degree = self.degree.rsqrt()
+        self._ones = torch.ones_like(images[:1, :1])
+        self._axes = (self._ones[0, 0, :, 0], self._ones[0, 0, 0, :])
+        self._is_closed = [(axis.sum() > 2).float() for axis in self._axes] if self._wraps else []
+        nearest, corners = self._neighbour_parts(self._ones)
+        kinds = (5 * nearest + corners).long()
+        self.inverse_sqrt_degree = torch.take(stencils.inverse_sqrt_degree, kinds)
+        self.sqrt_degree = torch.take(stencils.sqrt_degree, kinds)
+        self.inverse_degree = torch.take(stencils.inverse_degree, kinds)
 
-    def neighbour_sum(self, z: Images) -> Images:
+    def neighbour_sum(self, z: Images, sign: int = 1) -> Images:
         """Compute the sum over the neighbours of each pixel, :math:`A z`.
+
+        Args:
+            z: Maps.
+            sign: 1, or -1 for :math:`-A z`.
+
+        Returns:
+            The sums.
+        """
+        stencil = sign * self.stencils.neighbours
+        if not self._wraps:
+            return convolve_each_map(z, stencil, padding=1)
+        return convolve_each_map(self._pad_with_zeros(z), stencil)
+
+    def symmetric_neighbour_sum(self, z: Images) -> Images:
+        """Compute :math:`A z` so that a quarter turn of the image changes no bit.
+
+        A convolution adds in an order that a rotation of the image changes, and the rounding with it. Here the sums
+        are grouped as in :class:`tigranet.GridLaplacian`, with the same result in every bit. This is slower, and only
+        worth it in front of a pooling layer, where rounding can decide which of two pixels is kept.
 
         Args:
             z: Maps.
@@ -98,12 +132,9 @@ class PortableGrid:
         Returns:
             The sums.
         """
-        if not self._wraps:
-            return self._stencil(z, self.stencils.neighbours, padding=1)
-        for axis, closed in zip((2, 3), self._closed, strict=True):
-            first, last = z.narrow(axis, 0, 1), z.narrow(axis, -1, 1)
-            z = torch.cat((last * closed, z, first * closed), axis)
-        return self._stencil(z, self.stencils.neighbours)
+        nearest, corners = self._neighbour_parts(z)
+        options = self.stencils.options
+        return nearest if options.neighbours == 4 else nearest + options.diagonal * corners
 
     def shifted(self, z: Images) -> Images:
         r"""Compute :math:`(L - I) z`.
@@ -114,7 +145,18 @@ class PortableGrid:
         Returns:
             Maps of the same shape.
         """
-        return -self.inverse_sqrt_degree * self.neighbour_sum(self.inverse_sqrt_degree * z)
+        return self.inverse_sqrt_degree * self.neighbour_sum(self.inverse_sqrt_degree * z, -1)
+
+    def symmetric_shifted(self, z: Images) -> Images:
+        r"""Compute :math:`(L - I) z` so that a quarter turn of the image changes no bit.
+
+        Args:
+            z: Maps.
+
+        Returns:
+            Maps of the same shape.
+        """
+        return -self.inverse_sqrt_degree * self.symmetric_neighbour_sum(self.inverse_sqrt_degree * z)
 
     def gradient(self, z: Images) -> Vector:
         """Compute the image gradient, see :meth:`tigranet.GridLaplacian.gradient`.
@@ -126,7 +168,9 @@ class PortableGrid:
             The derivatives along the columns and down the rows.
         """
         padded = self.pad(z, 1)
-        return Vector(self._stencil(padded, self.stencils.along_x), self._stencil(padded, self.stencils.along_y))
+        return Vector(
+            convolve_each_map(padded, self.stencils.along_x), convolve_each_map(padded, self.stencils.along_y)
+        )
 
     def twist(self, gradient: Vector) -> Vector:
         """Compute :meth:`tigranet.GridLaplacian.second_gradient` from a gradient.
@@ -137,8 +181,12 @@ class PortableGrid:
         Returns:
             The two components of the second gradient.
         """
-        of_x, of_y = self.gradient(gradient.x), self.gradient(gradient.y)
-        return Vector(of_x.x - of_y.y, of_x.y + of_y.x)
+        x, y = self.pad(gradient.x, 1), self.pad(gradient.y, 1)
+        along_x, along_y = self.stencils.along_x, self.stencils.along_y
+        return Vector(
+            convolve_each_map(x, along_x) + convolve_each_map(y, -along_y),
+            convolve_each_map(x, along_y) + convolve_each_map(y, along_x),
+        )
 
     def product_of_gradients(self, f: Images, g: Images) -> Images:
         """Compute the product of two gradients, see :meth:`tigranet.graphs.laplacian.Laplacian.carre_du_champ`.
@@ -151,27 +199,27 @@ class PortableGrid:
             The product at each pixel.
         """
         fg = f * g
-        one_l = self._ones + self.shifted(self._ones)
-        return (f * (g + self.shifted(g)) + g * (f + self.shifted(f)) - (fg + self.shifted(fg)) - fg * one_l) / 2
+        l_of_ones = self._ones + self.shifted(self._ones)
+        return (f * (g + self.shifted(g)) + g * (f + self.shifted(f)) - (fg + self.shifted(fg)) - fg * l_of_ones) / 2
 
-    def pad(self, z: Images, border: int, after: int | None = None) -> Images:
+    def pad(self, z: Images, before: int, after: int | None = None) -> Images:
         """Add pixels on each side: copies of the border pixels, or on the torus those of the opposite side.
 
         Args:
             z: Maps.
-            border: Number of pixels to add on each side.
-            after: Number of pixels to add below and on the right, if it differs.
+            before: Number of pixels to add above and on the left.
+            after: Number of pixels to add below and on the right. The default is ``before``.
 
         Returns:
             The padded maps.
         """
-        after = border if after is None else after
-        if not border and not after:
+        after = before if after is None else after
+        if not before and not after:
             return z
         if not self._wraps:
-            return F.pad(z, (border, after, border, after), mode="replicate")
-        for axis, closed in zip((2, 3), self._closed, strict=True):
-            z = z.index_select(axis, _positions(z, axis, border, after, closed))
+            return F.pad(z, (before, after, before, after), mode="replicate")
+        for dimension, axis, is_closed in zip((2, 3), self._axes, self._is_closed, strict=True):
+            z = z.index_select(dimension, _padded_positions(axis, before, after, is_closed))
         return z
 
     def coarsen(self, z: Images) -> Images:
@@ -187,9 +235,9 @@ class PortableGrid:
         Returns:
             Maps on the coarse grid.
         """
-        rows, columns = (self._coarsening_taps(axis, z.dtype) for axis in (2, 3))
-        taps = (rows[:, None] * columns[None, :])[None, None]
-        return self._stencil(self.pad(z, 1, 2), taps, stride=2)
+        rows, columns = (self._coarsening_taps(axis) for axis in self._axes)
+        taps = rows.reshape(1, 1, 4, 1) * columns.reshape(1, 1, 1, 4)
+        return convolve_each_map(self.pad(z, 1, 2), taps, stride=2)
 
     def coarsen_nodes(self, omega: Bool[Tensor, "batch 1 height width"]) -> Bool[Tensor, "batch 1 coarse_h coarse_w"]:
         """Reduce sets of pixels: a coarse pixel is in the set if one of the fine pixels that it reads is.
@@ -200,28 +248,64 @@ class PortableGrid:
         Returns:
             Sets of coarse pixels.
         """
-        return self.coarsen(omega.to(self.degree.dtype)) > 0
+        return self.coarsen(omega.float()) > 0
 
-    def _stencil(self, z: Images, stencil: Tensor, padding: int = 0, stride: int = 1) -> Images:
-        """Convolve each map with the same stencil."""
-        maps = z.shape[1]
-        return F.conv2d(z, stencil.expand(maps, 1, -1, -1), stride=stride, padding=padding, groups=maps)
+    def _neighbour_parts(self, z: Images) -> tuple[Images, Images]:
+        """Compute the sum of the 4 nearest neighbours and that of the 4 diagonal ones."""
+        p = self._pad_with_zeros(z)
+        up, down, left, right = p[:, :, :-2, 1:-1], p[:, :, 2:, 1:-1], p[:, :, 1:-1, :-2], p[:, :, 1:-1, 2:]
+        corners = (p[:, :, :-2, :-2] + p[:, :, 2:, 2:]) + (p[:, :, :-2, 2:] + p[:, :, 2:, :-2])
+        return (up + down) + (left + right), corners
 
-    def _coarsening_taps(self, axis: int, dtype: torch.dtype) -> Float[Tensor, " 4"]:
-        is_odd = (self._length(axis) % 2).to(dtype)
+    def _pad_with_zeros(self, z: Images) -> Images:
+        """Add one pixel on each side: from the opposite side along a closed axis, and zeros elsewhere."""
+        if not self._wraps:
+            return F.pad(z, (1, 1, 1, 1))
+        rows, columns = self._is_closed
+        z = torch.cat((z[:, :, -1:] * rows, z, z[:, :, :1] * rows), dim=2)
+        return torch.cat((z[:, :, :, -1:] * columns, z, z[:, :, :, :1] * columns), dim=3)
+
+    def _coarsening_taps(self, axis: Float[Tensor, " length"]) -> Float[Tensor, " 4"]:
+        is_odd = axis.sum() % 2
         return is_odd * self.stencils.odd + (1 - is_odd) * self.stencils.even
 
-    def _is_closed(self, axis: int, dtype: torch.dtype) -> Float[Tensor, ""]:
-        """Return 1 if edges join the two ends of an axis, and 0 otherwise, as a tensor."""
-        return (self._length(axis) > 2).to(dtype)
 
-    def _length(self, axis: int) -> Int[Tensor, ""]:
-        """Return the length of an axis as a tensor, which stays symbolic in an exported graph."""
-        return torch.full((), self._ones.shape[axis], dtype=torch.int64, device=self._ones.device)
+@torch.fx.wrap  # One operation of the exported graph: the number of groups is a constant of the network.
+def convolve_each_map(
+    z: Images, stencil: Float[Tensor, "1 1 rows columns"], padding: int = 0, stride: int = 1
+) -> Images:
+    """Convolve each map with the same stencil.
+
+    Args:
+        z: Maps.
+        stencil: The stencil.
+        padding: Number of zeros to add on each side.
+        stride: Distance between the pixels of the result.
+
+    Returns:
+        The filtered maps.
+    """
+    maps = z.shape[1]
+    return F.conv2d(z, stencil.expand(maps, 1, -1, -1), stride=stride, padding=padding, groups=maps)
 
 
-def _positions(z: Images, axis: int, before: int, after: int, closed: Float[Tensor, ""]) -> Int[Tensor, " positions"]:
-    """Return the positions along an axis that padding reads: from the opposite side, or copies of the border."""
-    length = z.shape[axis]
-    positions = torch.arange(-before, length + after, device=z.device)
-    return torch.where(closed > 0, positions % length, positions.clamp(0, length - 1))
+def positions(axis: Float[Tensor, " length"]) -> Float[Tensor, " length"]:
+    """Return 0, 1, 2, ... along an axis.
+
+    Args:
+        axis: Ones, one per pixel of the axis.
+
+    Returns:
+        The positions of the pixels.
+    """
+    return axis.cumsum(0) - 1
+
+
+def _padded_positions(
+    axis: Float[Tensor, " length"], before: int, after: int, is_closed: Float[Tensor, ""]
+) -> Int[Tensor, " padded_length"]:
+    """Return the positions that padding reads: those on the opposite side of a closed axis, or those at the border."""
+    length = axis.sum()
+    sources = positions(F.pad(axis, (before, after), value=1.0)) - before
+    inside = torch.minimum(sources.clamp(min=0.0), length - 1)
+    return (is_closed * (sources % length) + (1 - is_closed) * inside).long()

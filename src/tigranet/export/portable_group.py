@@ -20,6 +20,9 @@ class PortableGroupConv(nn.Module):
         norm: A normalisation with ReLU that follows the convolution. It becomes part of the filters.
     """
 
+    filters: Float[Tensor, "out_maps in_maps size size"]
+    bias: Float[Tensor, " out_maps"] | None
+
     def __init__(self, layer: SteerableConv, norm: OrientationNorm | None = None) -> None:
         super().__init__()
         self.border = layer.size // 2
@@ -52,6 +55,9 @@ class PortableOrientationNorm(nn.Module):
         layer: The layer to export.
     """
 
+    gain: Float[Tensor, "1 maps 1 1"]
+    offset: Float[Tensor, "1 maps 1 1"]
+
     def __init__(self, layer: OrientationNorm) -> None:
         super().__init__()
         gain, offset = normalising_affine(layer)
@@ -79,8 +85,8 @@ class PortableGroupBlock(nn.Module):
 
     def __init__(self, layer: GroupBlock) -> None:
         super().__init__()
-        first_norm, second_norm = layer.norms
-        first_conv, second_conv = layer.convs
+        first_norm, second_norm = (norm for norm in layer.norms if isinstance(norm, OrientationNorm))
+        first_conv, second_conv = (conv for conv in layer.convs if isinstance(conv, SteerableConv))
         self.norm = PortableOrientationNorm(first_norm)
         self.first, self.second = PortableGroupConv(first_conv, second_norm), PortableGroupConv(second_conv)
 

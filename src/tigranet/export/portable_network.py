@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.export.portable_grid import GridOptions, Images, PortableGrid, Stencils
+from tigranet.export.portable_grid import GridOptions, Images, PortableGrid, Stencils, positions
 from tigranet.export.portable_group import PortableGroupBlock, PortableGroupConv, PortableOrientationMax
 from tigranet.export.portable_pooling import PortablePool
 from tigranet.export.portable_products import PortableProducts, PortableResidualProduct
@@ -122,15 +122,12 @@ def _portable(layer: nn.Module) -> nn.Module:
 
 def _disc(images: Images, softness: float, reach: float = 0.0) -> Float[Tensor, "height width"]:
     """Compute :func:`tigranet.layers.disc_window.disc` for images whose size may be symbolic."""
-    half = []
-    squares = []
-    for size in images.shape[2:]:
-        positions = torch.arange(size, device=images.device).to(images.dtype)
-        centre = positions.amax() / 2
-        half.append(centre + 0.5)
-        squares.append((positions - centre).square())
-    radius = (squares[0][:, None] + squares[1][None, :]).sqrt()
-    return ((torch.minimum(*half) + reach - radius) / softness).clamp(0, 1)
+    axes = images[0, 0, :, 0], images[0, 0, 0, :]
+    coordinates = [positions(torch.ones_like(axis)) for axis in axes]
+    lengths = [coordinate.amax() + 1 for coordinate in coordinates]
+    y, x = (coordinate - (length - 1) / 2 for coordinate, length in zip(coordinates, lengths, strict=True))
+    radius = (y.square().unsqueeze(1) + x.square()).sqrt()
+    return ((torch.minimum(*lengths) / 2 + reach - radius) / softness).clamp(0, 1)
 
 
 def _window_images(images: Images) -> Images:

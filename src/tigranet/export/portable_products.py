@@ -1,10 +1,11 @@
 """The products of gradients OP, MP and GP, and the residual block R, in operations that every exporter knows."""
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from tigranet.export.portable_grid import Images, PortableGrid, Vector
-from tigranet.export.portable_spectral import PortableMixedConv, mixed_chebyshev_sum, standardising_affine
+from tigranet.export.portable_spectral import PortableChebyshevSum, PortableMixedConv, standardising_affine
 from tigranet.layers.gradient_product import GradientProduct
 from tigranet.layers.product_layer import ProductLayer
 from tigranet.layers.residual_product import ResidualProduct
@@ -17,14 +18,17 @@ class PortableProducts(nn.Module):
         layer: The layer to export.
     """
 
+    gain: Float[Tensor, "1 products 1 1"]
+    offset: Float[Tensor, "1 products 1 1"]
+
     def __init__(self, layer: ProductLayer) -> None:
         super().__init__()
-        self.smoothings, self.large = layer.smoothings, layer.LARGE
-        self.kinds = layer.KINDS
+        self.kinds, self.large = layer.KINDS, layer.LARGE
         self.needs_coordinates = not isinstance(layer, GradientProduct)
-        mixtures = layer.mixtures.detach()
-        weight = torch.cat([coefficient * mixtures for coefficient in layer.response])
-        self.register_buffer("weight", weight[:, :, None, None])
+        self.f, self.g = (
+            PortableChebyshevSum([coefficient * mixtures for coefficient in layer.response])
+            for mixtures in layer.mixtures.detach().chunk(2)
+        )
         gain, offset = standardising_affine(layer.standardise)
         self.register_buffer("gain", gain[None, :, None, None])
         self.register_buffer("offset", offset[None, :, None, None])
@@ -39,23 +43,20 @@ class PortableProducts(nn.Module):
         Returns:
             The maps, followed by the standardised and compressed products.
         """
-        f, g = mixed_chebyshev_sum(self.weight, y, grid, self.smoothings).chunk(2, dim=1)
+        f, g = self.f(y, grid), self.g(y, grid)
         products = self._oriented(f, g, grid) if self.needs_coordinates else grid.product_of_gradients(f, g)
         x = products * self.gain + self.offset
-        return torch.cat((y, x / (1 + x.abs() / self.large).sqrt()), dim=1)
+        return torch.cat((y, x / (1 + x.abs() * (1 / self.large)).sqrt()), dim=1)
 
     def _oriented(self, f: Images, g: Images, grid: PortableGrid) -> Images:
-        pairs = f.shape[1]
-        first = grid.gradient(torch.cat((f, g), dim=1))
-        second = grid.twist(first)
-        parts = []
-        for vector in (first, second):
-            of_f = Vector(vector.x[:, :pairs], vector.y[:, :pairs])
-            of_g = Vector(vector.x[:, pairs:], vector.y[:, pairs:])
-            parts.append(of_f.x * of_g.x + of_f.y * of_g.y)
-            if self.kinds == 4:
-                parts.append(of_f.y * of_g.x - of_f.x * of_g.y)
-        return torch.cat(parts, dim=1)
+        of_f, of_g = grid.gradient(f), grid.gradient(g)
+        first = self._kinds(of_f, of_g)
+        return torch.cat((*first, *self._kinds(grid.twist(of_f), grid.twist(of_g))), dim=1)
+
+    def _kinds(self, f: Vector, g: Vector) -> list[Images]:
+        """Return the real part of f times the conjugate of g, and the imaginary part if the layer has it."""
+        real = f.x * g.x + f.y * g.y
+        return [real, f.y * g.x - f.x * g.y] if self.kinds == 4 else [real]
 
 
 class PortableResidualProduct(nn.Module):

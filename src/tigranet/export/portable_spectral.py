@@ -1,5 +1,7 @@
 """The spectral convolutions SC and MC in operations that every exporter knows."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -14,15 +16,22 @@ from tigranet.layers.standardise import Standardise
 class PortableSpectralConv(nn.Module):
     r"""The layer :class:`tigranet.SpectralConv`: mix the maps, compute powers of L of the mixture, and combine them.
 
+    A pooling layer follows, whose choice between two pixels may depend on the last bit. All sums are therefore in the
+    order of :func:`tigranet.ops.convolution`, and the result is the same in every bit.
+
     Args:
         layer: The layer to export.
     """
 
+    beta: Float[Tensor, "1 in_maps 1 1"]
+    alpha: Float[Tensor, "coefficients 1 out_maps 1 1"]
+
     def __init__(self, layer: SpectralConv) -> None:
         super().__init__()
-        self.degree = layer.degree
+        self.in_maps = layer.in_maps
         self.register_buffer("beta", layer.beta.detach()[None, :, None, None])
-        self.register_buffer("alpha", layer.alpha.detach()[:, :, None, None])
+        self.register_buffer("alpha", layer.alpha.detach().T[:, None, :, None, None])
+        self.degree = layer.degree
 
     def forward(self, y: Images, grid: PortableGrid) -> Images:
         """Filter maps.
@@ -34,10 +43,15 @@ class PortableSpectralConv(nn.Module):
         Returns:
             The filtered maps.
         """
-        powers = [F.conv2d(y, self.beta)]
-        for _ in range(self.degree):
-            powers.append(powers[-1] + grid.shifted(powers[-1]))
-        return F.conv2d(torch.cat(powers, dim=1), self.alpha)
+        weighted = y * self.beta
+        power = weighted[:, :1]
+        for k in range(1, self.in_maps):
+            power = power + weighted[:, k : k + 1]
+        z = power * self.alpha[0]
+        for m in range(1, self.degree + 1):
+            power = power + grid.symmetric_shifted(power)
+            z = z + power * self.alpha[m]
+        return z
 
 
 class PortableMixedConv(nn.Module):
@@ -49,14 +63,19 @@ class PortableMixedConv(nn.Module):
         layer: The layer to export.
     """
 
+    weight: Float[Tensor, "out_maps coefficients 1 1"]
+    bias: Float[Tensor, "1 out_maps 1 1"]
+
     def __init__(self, layer: MixedConv) -> None:
         super().__init__()
         self.degree, self.out_maps = layer.degree, layer.out_maps
         self.basis_first = layer.in_maps < layer.out_maps
         gain, offset = standardising_affine(layer.standardise)
         alpha = layer.alpha.detach() * gain[:, None, None]
-        weight = alpha.transpose(1, 2).flatten(1) if self.basis_first else alpha.permute(2, 0, 1).flatten(0, 1)
-        self.register_buffer("weight", weight[:, :, None, None].contiguous())
+        if self.basis_first:
+            self.register_buffer("weight", alpha.transpose(1, 2).flatten(1)[:, :, None, None].contiguous())
+        else:
+            self.chebyshev_sum = PortableChebyshevSum(alpha.unbind(2))
         self.register_buffer("bias", (layer.bias.detach().flatten() + offset)[None, :, None, None])
 
     def forward(self, y: Images, grid: PortableGrid) -> Images:
@@ -72,7 +91,7 @@ class PortableMixedConv(nn.Module):
         if self.basis_first:
             z = F.conv2d(torch.cat(chebyshev(y, grid, self.degree), dim=1), self.weight)
         else:
-            z = mixed_chebyshev_sum(self.weight, y, grid, self.degree)
+            z = self.chebyshev_sum(y, grid)
         return F.relu(z + self.bias)
 
 
@@ -108,33 +127,50 @@ def chebyshev(y: Images, grid: PortableGrid, order: int) -> list[Images]:
     return terms
 
 
-def mixed_chebyshev_sum(weight: Tensor, y: Images, grid: PortableGrid, degree: int) -> Images:
-    r"""Mix maps to :math:`u_0, \dots, u_M`, M = ``degree``, and compute :math:`\sum_m T_m(L - I)\, u_m`.
+class PortableChebyshevSum(nn.Module):
+    r"""Mix maps to :math:`u_0, \dots, u_M`, and compute :math:`\sum_m T_m(L - I)\, u_m`.
 
-    Clenshaw's recurrence is applied to :math:`D^{1/2} b_m` instead of :math:`b_m`:
+    Clenshaw's recurrence is applied to :math:`c_m = \sigma_m D^{1/2} b_m` instead of :math:`b_m`, with the signs
+    :math:`\sigma_m = -\sigma_{m+2}` = +, +, -, -, +, +, ...:
 
-    .. math:: b_m = u_m + 2 (L - I) b_{m+1} - b_{m+2}, \qquad
-        D^{1/2} b_m = D^{1/2} u_m - 2 A D^{-1} (D^{1/2} b_{m+1}) - D^{1/2} b_{m+2},
+    .. math:: b_m = u_m + 2 (L - I)\, b_{m+1} - b_{m+2}, \qquad
+        c_m = \sigma_m D^{1/2} u_m - \sigma_m \sigma_{m+1}\, 2 A D^{-1} c_{m+1} + c_{m+2} .
 
-    so that each step needs one product with the degrees instead of two.
+    Each step then needs one product with the degrees instead of two, and only additions, which runtimes fuse with a
+    convolution. Every :math:`u_m` is a convolution of its own, because runtimes copy the parts of a larger one.
 
     Args:
-        weight: The weights of all maps of :math:`u_0`, then of :math:`u_1`, and so on.
-        y: Maps.
-        grid: The grid.
-        degree: The highest order M.
-
-    Returns:
-        The sums.
+        weights: One matrix per order, (out_maps, in_maps).
     """
-    if not degree:
-        return F.conv2d(y, weight)
-    u = F.conv2d(y / grid.inverse_sqrt_degree, weight).chunk(degree + 1, dim=1)
-    step = -1 / grid.degree
-    b = u[-1]
-    b_next: Tensor | None = None
-    for u_m in reversed(u[1:-1]):
-        rest = u_m if b_next is None else u_m - b_next
-        b, b_next = grid.neighbour_sum(b * (2 * step)) + rest, b
-    rest = u[0] if b_next is None else u[0] - b_next
-    return grid.inverse_sqrt_degree * (grid.neighbour_sum(b * step) + rest)
+
+    weights: Float[Tensor, "orders out_maps in_maps 1 1"]
+
+    def __init__(self, weights: Sequence[Float[Tensor, "out_maps in_maps"]]) -> None:
+        super().__init__()
+        self.degree = len(weights) - 1
+        self.signs = [1 if (self.degree - order) % 4 < 2 else -1 for order in range(self.degree + 1)]
+        signed = [sign * weight for sign, weight in zip(self.signs, weights, strict=True)]
+        self.register_buffer("weights", torch.stack(signed)[..., None, None])
+
+    def forward(self, y: Images, grid: PortableGrid) -> Images:
+        """Compute the sum.
+
+        Args:
+            y: Maps.
+            grid: The grid.
+
+        Returns:
+            The output maps.
+        """
+        if not self.degree:
+            return F.conv2d(y, self.weights[0])
+        scaled = y * grid.sqrt_degree
+        step = 2 * grid.inverse_degree
+        c, c_next = F.conv2d(scaled, self.weights[-1]), None
+        for order in range(self.degree - 1, -1, -1):
+            sign = -self.signs[order] * self.signs[order + 1]
+            neighbours = grid.neighbour_sum(c * (step if order else grid.inverse_degree), sign)
+            mixture = F.conv2d(scaled, self.weights[order])
+            following = neighbours + (mixture if c_next is None else mixture + c_next)
+            c, c_next = following, c
+        return c * (self.signs[0] * grid.inverse_sqrt_degree)
