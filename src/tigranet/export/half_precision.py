@@ -1,15 +1,16 @@
 """Weights of ONNX models in half precision."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Shaped
 
 if TYPE_CHECKING:
     import onnx
 
 MIN_WEIGHTS = 64
 """Least number of weights for which half precision is worth an operator that converts them back."""
-Constants = dict[str, np.ndarray[Any, Any]]
+Constants = dict[str, Shaped[np.ndarray, "..."]]
 """The constants of a graph by name."""
 
 

@@ -70,6 +70,7 @@ def save_mlflow_model(model: "onnx.ModelProto", interface: ModelInterface, folde
             str(complete),
             signature=signature,
             metadata=interface.metadata,
+            save_as_external_data=False,
             pip_requirements=["mlflow", "onnx", "onnxruntime", "numpy"],
         )
         if folder.exists():

@@ -1,6 +1,5 @@
 """Networks as ONNX models."""
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +42,7 @@ def build_onnx(interface: ModelInterface, precision: ExportPrecision = "float32"
         "tigranet",
         [helper.make_tensor_value_info(interface.input_name, kind, list(interface.shape))],
         [helper.make_tensor_value_info(interface.output_name, output_kind, ["batch", interface.num_classes])],
-        [numpy_helper.from_array(np.ascontiguousarray(array), name) for name, array in constants.items()],
+        [numpy_helper.from_array(array.copy(order="C"), name) for name, array in constants.items()],
     )
     model = helper.make_model(
         graph,
@@ -63,5 +62,7 @@ def require_onnx() -> None:
     Raises:
         ImportError: If it is not.
     """
-    if find_spec("onnx") is None:
-        raise ImportError("an ONNX file needs onnx, which is not installed: pip install 'tigranet[export]'")
+    try:
+        import onnx  # noqa: F401
+    except ModuleNotFoundError:
+        raise ImportError("an ONNX file needs onnx, which is not installed: pip install 'tigranet[export]'") from None

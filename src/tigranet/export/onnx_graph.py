@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jaxtyping
 import numpy as np
 import torch
+from jaxtyping import Shaped
 from torch import Tensor, fx, nn
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class OnnxGraph(fx.Interpreter):
             tracer = _Tracer()
             super().__init__(fx.GraphModule(network, tracer.trace(network)))
         self.nodes: list[onnx.NodeProto] = []
-        self.initializers: dict[str, np.ndarray[Any, Any]] = {}
+        self.initializers: dict[str, Shaped[np.ndarray, ...]] = {}
         self.names: dict[fx.Node, Any] = {}
         self._stored: dict[fx.Node, Tensor] = {}
         self._numbers = itertools.count()
@@ -48,7 +49,7 @@ class OnnxGraph(fx.Interpreter):
 
     def translate(
         self, example: Tensor, input_name: str, output_names: Sequence[str]
-    ) -> tuple[list["onnx.NodeProto"], dict[str, np.ndarray[Any, Any]]]:
+    ) -> tuple[list["onnx.NodeProto"], dict[str, Shaped[np.ndarray, "..."]]]:
         """Translate the network.
 
         Args:

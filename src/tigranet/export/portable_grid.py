@@ -13,13 +13,19 @@ from tigranet.graphs.grid import Boundary
 
 Images = Float[Tensor, "batch maps height width"]
 """Maps as images."""
+OtherMaps = Float[Tensor, "batch out_maps height width"]
+"""Other maps of the same images."""
+ResizedImages = Float[Tensor, "batch maps new_height new_width"]
+"""The same maps as images of another size."""
 
 
 class Vector(NamedTuple):
     """Two components per pixel, of a vector that rotates with the image or by twice its angle."""
 
     x: Images
+    """Component along the columns."""
     y: Images
+    """Component down the rows."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ class PortableGrid:
         l_of_ones = self._ones + self.shifted(self._ones)
         return (f * (g + self.shifted(g)) + g * (f + self.shifted(f)) - (fg + self.shifted(fg)) - fg * l_of_ones) / 2
 
-    def pad(self, z: Images, before: int, after: int | None = None) -> Images:
+    def pad(self, z: Images, before: int, after: int | None = None) -> ResizedImages:
         """Add pixels on each side: copies of the border pixels, or on the torus those of the opposite side.
 
         Args:
@@ -222,7 +228,7 @@ class PortableGrid:
             z = z.index_select(dimension, _padded_positions(axis, before, after, is_closed))
         return z
 
-    def coarsen(self, z: Images) -> Images:
+    def coarsen(self, z: Images) -> ResizedImages:
         r"""Halve height and width, see :class:`tigranet.graphs.grid_coarsening.GridCoarsening`.
 
         The taps at the fine pixels 2k - 1 .. 2k + 2 of the coarse pixel k are (1, 3, 3, 1) / 8 along an axis of even
@@ -257,7 +263,7 @@ class PortableGrid:
         corners = (p[:, :, :-2, :-2] + p[:, :, 2:, 2:]) + (p[:, :, :-2, 2:] + p[:, :, 2:, :-2])
         return (up + down) + (left + right), corners
 
-    def _pad_with_zeros(self, z: Images) -> Images:
+    def _pad_with_zeros(self, z: Images) -> ResizedImages:
         """Add one pixel on each side: from the opposite side along a closed axis, and zeros elsewhere."""
         if not self._wraps:
             return F.pad(z, (1, 1, 1, 1))
@@ -273,7 +279,7 @@ class PortableGrid:
 @torch.fx.wrap  # One operation of the exported graph: the number of groups is a constant of the network.
 def convolve_each_map(
     z: Images, stencil: Float[Tensor, "1 1 rows columns"], padding: int = 0, stride: int = 1
-) -> Images:
+) -> ResizedImages:
     """Convolve each map with the same stencil.
 
     Args:

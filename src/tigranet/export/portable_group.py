@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tigranet.export.portable_grid import Images, PortableGrid
+from tigranet.export.portable_grid import Images, OtherMaps, PortableGrid
 from tigranet.export.portable_spectral import standardising_affine
 from tigranet.layers.group_block import GroupBlock
 from tigranet.layers.orientation_max import OrientationMax
@@ -34,7 +34,7 @@ class PortableGroupConv(nn.Module):
         self.register_buffer("filters", filters)
         self.register_buffer("bias", bias)
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Convolve maps with the filters.
 
         Args:
@@ -116,7 +116,7 @@ class PortableOrientationMax(nn.Module):
         self.norm = PortableOrientationNorm(layer.norm)
         self.conv = PortableGroupConv(layer.conv, layer.out_norm)
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Compute the largest value of all orientations.
 
         Args:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tigranet.export.portable_grid import Images, PortableGrid, Vector
+from tigranet.export.portable_grid import Images, OtherMaps, PortableGrid, Vector
 from tigranet.export.portable_spectral import PortableChebyshevSum, PortableMixedConv, standardising_affine
 from tigranet.layers.gradient_product import GradientProduct
 from tigranet.layers.product_layer import ProductLayer
@@ -33,7 +33,7 @@ class PortableProducts(nn.Module):
         self.register_buffer("gain", gain[None, :, None, None])
         self.register_buffer("offset", offset[None, :, None, None])
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Append products to maps.
 
         Args:
@@ -48,7 +48,7 @@ class PortableProducts(nn.Module):
         x = products * self.gain + self.offset
         return torch.cat((y, x / (1 + x.abs() * (1 / self.large)).sqrt()), dim=1)
 
-    def _oriented(self, f: Images, g: Images, grid: PortableGrid) -> Images:
+    def _oriented(self, f: Images, g: Images, grid: PortableGrid) -> OtherMaps:
         of_f, of_g = grid.gradient(f), grid.gradient(g)
         first = self._kinds(of_f, of_g)
         return torch.cat((*first, *self._kinds(grid.twist(of_f), grid.twist(of_g))), dim=1)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tigranet.export.portable_grid import Images, PortableGrid
+from tigranet.export.portable_grid import Images, OtherMaps, PortableGrid
 from tigranet.layers.mixed_conv import MixedConv
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.standardise import Standardise
@@ -33,7 +33,7 @@ class PortableSpectralConv(nn.Module):
         self.register_buffer("alpha", layer.alpha.detach().T[:, None, :, None, None])
         self.degree = layer.degree
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Filter maps.
 
         Args:
@@ -78,7 +78,7 @@ class PortableMixedConv(nn.Module):
             self.chebyshev_sum = PortableChebyshevSum(alpha.unbind(2))
         self.register_buffer("bias", (layer.bias.detach().flatten() + offset)[None, :, None, None])
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Filter, standardise and rectify maps.
 
         Args:
@@ -152,7 +152,7 @@ class PortableChebyshevSum(nn.Module):
         signed = [sign * weight for sign, weight in zip(self.signs, weights, strict=True)]
         self.register_buffer("weights", torch.stack(signed)[..., None, None])
 
-    def forward(self, y: Images, grid: PortableGrid) -> Images:
+    def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
         """Compute the sum.
 
         Args:
