@@ -30,7 +30,7 @@ class PortableSpectralConv(nn.Module):
         super().__init__()
         self.in_maps = layer.in_maps
         self.register_buffer("beta", layer.beta.detach()[None, :, None, None])
-        self.register_buffer("alpha", layer.alpha.detach().T[:, None, :, None, None])
+        self.register_buffer("alpha", layer.alpha.detach().T.contiguous()[:, None, :, None, None])
         self.degree = layer.degree
 
     def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
