@@ -152,7 +152,15 @@ def check_nothing(printed: str, folder: Path) -> None:
     """The page's own assertions and its documented output are the check."""
 
 
+def check_export(printed: str, folder: Path) -> None:
+    sizes = {name: (folder / f"{name}.onnx").stat().st_size for name in ("digits", "small")}
+    assert sizes["small"] < 0.7 * sizes["digits"]
+    (first, second) = re.findall(r"from PyTorch: (\S+)", printed)
+    assert max(float(first), float(second)) < 1e-4
+
+
 PAGE_CHECKS = {
+    "export": check_export,
     "oriented": check_oriented,
     "paper": check_paper,
     "pyramids": check_nothing,

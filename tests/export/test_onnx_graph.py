@@ -43,6 +43,7 @@ FUNCTIONS = {
     "reductions": lambda x: x.sum((2, 3), keepdim=True) + x.mean((2, 3), keepdim=True) + x.amax() + x.amin(),
     "masks": lambda x: torch.where((x > 0) & (x >= 0.5), x, 0.0) * (x > 0.7).any(dim=1, keepdim=True),
     "a mask in front": lambda x: (x > 0) * x,
+    "parts": lambda x: x.split(1, dim=1)[1] - x.split(1, dim=1)[0],
     "new axes": lambda x: torch.stack([x, 2 * x], dim=-1).flatten(1).unsqueeze(1),
     "unflattened axes": lambda x: x.unflatten(1, (1, 2)).amax(1),
     "permuted axes": lambda x: x.permute(0, 2, 3, 1),

@@ -119,6 +119,12 @@ def _stack(graph: OnnxGraph, node: fx.Node, parts: Sequence[Any], dim: int = 0) 
     return graph.write("Concat", *(graph.write("Unsqueeze", part, [dim]) for part in parts), axis=dim)
 
 
+@translates("split")
+def _split(graph: OnnxGraph, node: fx.Node, x: Any, size: int, dim: int) -> tuple[str, ...]:
+    count = graph.value(x).shape[dim] // size
+    return graph.write("Split", x, axis=dim, num_outputs=count, outputs=count)
+
+
 @translates("permute")
 def _permute(graph: OnnxGraph, node: fx.Node, x: Any, *axes: int) -> str:
     return graph.write("Transpose", x, perm=list(axes))
@@ -246,6 +252,8 @@ def _getattr(graph: OnnxGraph, node: fx.Node, x: Any, name: str) -> Any:
 def _getitem(graph: OnnxGraph, node: fx.Node, x: Any, index: Any) -> Any:
     if isinstance(graph.value(x), torch.Size):
         return graph.write("Gather", x, index)
+    if isinstance(graph.value(x), tuple):
+        return graph.names[x][index]
     index = index if isinstance(index, tuple) else (index,)
     slices = {axis: part for axis, part in enumerate(index) if isinstance(part, slice) and part != slice(None)}
     points = {axis: part for axis, part in enumerate(index) if isinstance(part, int)}

@@ -137,7 +137,7 @@ class PortableChebyshevSum(nn.Module):
         c_m = \sigma_m D^{1/2} u_m - \sigma_m \sigma_{m+1}\, 2 A D^{-1} c_{m+1} + c_{m+2} .
 
     Each step then needs one product with the degrees instead of two, and only additions, which runtimes fuse with a
-    convolution. Every :math:`u_m` is a convolution of its own, because runtimes copy the parts of a larger one.
+    convolution.
 
     Args:
         weights: One matrix per order, (out_maps, in_maps).
@@ -166,11 +166,12 @@ class PortableChebyshevSum(nn.Module):
             return F.conv2d(y, self.weights[0])
         scaled = y * grid.sqrt_degree
         step = 2 * grid.inverse_degree
-        c, c_next = F.conv2d(scaled, self.weights[-1]), None
+        u = F.conv2d(scaled, self.weights.flatten(0, 1)).split(self.weights.shape[1], dim=1)
+        c, c_next = u[self.degree], None
         for order in range(self.degree - 1, -1, -1):
             sign = -self.signs[order] * self.signs[order + 1]
             neighbours = grid.neighbour_sum(c * (step if order else grid.inverse_degree), sign)
-            mixture = F.conv2d(scaled, self.weights[order])
+            mixture = u[order]
             following = neighbours + (mixture if c_next is None else mixture + c_next)
             c, c_next = following, c
         return c * (self.signs[0] * grid.inverse_sqrt_degree)
