@@ -21,7 +21,7 @@ EXAMPLES = {
 
 
 def test_every_command_has_an_example():
-    assert len(EXAMPLES) == 12
+    assert len(EXAMPLES) == 13
     assert all(example.startswith("Example: tigranet ") for example in EXAMPLES.values())
 
 

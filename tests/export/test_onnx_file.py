@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 import tigranet
 from export.conftest import NETWORKS, calibrated, run, session_of
+from tigranet.export import onnx_file
 from tigranet.export.comparison import example_images
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
@@ -117,6 +118,12 @@ def test_half_precision_loses_little_and_halves_the_weights(name, exported):
     expected, actual = run(session, images).softmax(1), run(session_of(half), images).softmax(1)
     assert (expected - actual).abs().max() < 0.01
     assert np.array_equal(expected.argmax(1), actual.argmax(1))
+
+
+def test_weights_that_do_not_fit_into_a_file_are_refused(monkeypatch):
+    monkeypatch.setattr(onnx_file, "MAX_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"1,000 bytes.*float16"):
+        build_onnx(model_interface(calibrated("MC[20,5]-MC[20,5]-S[2]")))
 
 
 def test_without_onnx_the_error_names_the_remedy(monkeypatch):

@@ -1,6 +1,5 @@
 """Networks as models of MLflow."""
 
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,5 +73,5 @@ def save_mlflow_model(model: "onnx.ModelProto", interface: ModelInterface, folde
             pip_requirements=["mlflow", "onnx", "onnxruntime", "numpy"],
         )
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(Path(staging) / "older")
         complete.rename(folder)

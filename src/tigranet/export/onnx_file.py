@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import onnx
 
 
+MAX_BYTES = 2_000_000_000
+"""Largest size of the weights. A protocol buffer has at most 2 GiB."""
+
+
 def build_onnx(interface: ModelInterface, precision: ExportPrecision = "float32") -> "onnx.ModelProto":
     """Build the ONNX model of a network, for any batch size, height and width.
 
@@ -27,6 +31,7 @@ def build_onnx(interface: ModelInterface, precision: ExportPrecision = "float32"
 
     Raises:
         ImportError: If the package onnx is not installed.
+        ValueError: If the weights do not fit into one file.
     """
     require_onnx()
     from onnx import checker, helper, numpy_helper
@@ -35,6 +40,11 @@ def build_onnx(interface: ModelInterface, precision: ExportPrecision = "float32"
     nodes, constants = OnnxGraph(interface.module).translate(interface.example(), *names)
     if precision == "float16":
         nodes, constants = store_weights_in_half_precision(nodes, constants)
+    if (num_bytes := sum(array.nbytes for array in constants.values())) > MAX_BYTES:
+        raise ValueError(
+            f"expected weights of at most {MAX_BYTES:,} bytes, the limit of an ONNX file, got {num_bytes:,}: "
+            "use float16, or a smaller architecture"
+        )
     kind = helper.np_dtype_to_tensor_dtype(torch.empty(0, dtype=interface.dtype).numpy().dtype)
     output_kind = helper.np_dtype_to_tensor_dtype(np.dtype(np.float32))
     graph = helper.make_graph(
