@@ -3,10 +3,11 @@ import onnxruntime
 import pytest
 import torch
 
-from tigranet import TIGraNet
+from tigranet import GridLaplacian, TIGraNet
 from tigranet.export.comparison import example_images
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
+from tigranet.export.portable_grid import GridOptions, PortableGrid, Stencils
 from tigranet.pretrained import shipped
 
 PYRAMID = "LC[2,5,4]-D-GB[3]-D-GC[4,3]-GB[5]-D-MO[6]-S[1]"
@@ -32,6 +33,24 @@ def calibrated(architecture, channels=2, **options):
     spots = example_images(8, 17, 18, model_interface(net))
     net.train()(torch.cat([spots, torch.rand(8, channels, 17, 18)]))
     return net.eval()
+
+
+def portable_grid(maps, boundary="free"):
+    """The portable grid of maps."""
+    return PortableGrid(Stencils(GridOptions(8, boundary, 0.3)), maps)
+
+
+def assert_same_function(layer, portable, boundary, in_maps=8):
+    """Check that a portable layer computes the function of its layer, with weights and moments that are not trivial."""
+    height, width = 7, 6
+    laplacian, maps = GridLaplacian(height, width, 8, boundary, 0.3), torch.rand(4, in_maps, height, width)
+    for parameter in layer.parameters():  # also the scales and biases that start as ones and zeros
+        torch.nn.init.normal_(parameter, std=0.5)
+    with torch.no_grad():
+        layer.train()(maps.flatten(2), laplacian)
+        expected = layer.eval()(maps.flatten(2), laplacian).unflatten(2, (height, width))
+        actual = portable(layer)(maps, portable_grid(maps, boundary))
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def session_of(model):
