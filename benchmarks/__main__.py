@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import ceilings, convolution, languages, network, pooling, statistics
+from benchmarks import ceilings, convolution, exported, languages, network, pooling, statistics
 from benchmarks.timing import DEVICE, RESULTS, Row, device_name, write
 
 
@@ -30,6 +30,8 @@ def _all_rows(limits: dict[str, float], compiled: bool) -> Iterator[Row]:
         yield from measure()
     if DEVICE.type == "cuda":
         yield from languages.measure()
+    else:
+        yield from exported.measure()
 
 
 def draw(rows: list[Row], limits: dict[str, float], device: str, path: Path) -> None:

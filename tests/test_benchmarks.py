@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import busy_neighbour, compare_versions, languages, peers, pyramid_kernels, timing
+from benchmarks import busy_neighbour, compare_versions, exported, languages, peers, pyramid_kernels, timing
 
 from tigranet import GridLaplacian, Statistics, TIGraNet
 from tigranet.layers import OrientationNorm
@@ -40,6 +40,12 @@ def test_propagation_equals_the_laplacian_of_the_grid():
     y = torch.randn(2, 3, 36)
     result = peers.ChebConvLaplacian(6, torch.device("cpu"))(y)
     torch.testing.assert_close(result, GridLaplacian(6, 6)(y))
+
+
+def test_exported_networks_are_timed_beside_the_fused_kernels():
+    rows = list(exported.time_exported("SC[2,2]-S[2]", 8, batch=2))
+    assert [row.candidate for row in rows] == ["fused", "plain", "onnxruntime"] * 2
+    assert all(row.times_fused > 0 for row in rows)
 
 
 @pytest.mark.parametrize("unrolled", [False, True])

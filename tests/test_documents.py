@@ -176,9 +176,17 @@ def check_explanations(printed: str, folder: Path) -> None:
     assert all((folder / "why" / row["picture"]).stat().st_size > 500 for row in rows)
 
 
+def check_export(printed: str, folder: Path) -> None:
+    sizes = {name: (folder / f"{name}.onnx").stat().st_size for name in ("digits", "small")}
+    assert sizes["small"] < 0.7 * sizes["digits"]
+    (first, second) = re.findall(r"from PyTorch: (\S+)", printed)
+    assert max(float(first), float(second)) < 1e-4
+
+
 PAGE_CHECKS = {
     "explanations": check_explanations,
     "guarantees": check_nothing,
+    "export": check_export,
     "oriented": check_oriented,
     "paper": check_paper,
     "pyramids": check_nothing,

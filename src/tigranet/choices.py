@@ -21,3 +21,7 @@ Precision = Literal["tf32", "32", "bf16", "16"]
 """The precision of matrix products during training."""
 WindowOption = Literal["auto", "none", "disc"]
 """The window that a user asks for: one of the two, or that which suits the training images and the network."""
+ExportFormat = Literal["onnx", "torch", "triton", "mlflow"]
+"""What a network is exported to: a file, or the folder of a server or of a registry of models."""
+ExportPrecision = Literal["float32", "float16"]
+"""The precision of the weights of an exported network."""

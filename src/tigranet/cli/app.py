@@ -14,6 +14,7 @@ from tigranet.cli.bench import bench
 from tigranet.cli.calibrate import calibrate
 from tigranet.cli.data import check, fetch, list_data
 from tigranet.cli.evaluate import evaluate
+from tigranet.cli.export import export
 from tigranet.cli.features import features
 from tigranet.cli.figures import figures
 from tigranet.cli.options import GlobalOptions, set_global_options
@@ -82,6 +83,7 @@ for command, example in (
     (predict, "tigranet predict model/ photos/ --csv answers.csv"),
     (calibrate, "tigranet calibrate model/ mnist-012"),
     (features, "tigranet features model/ photos/ --csv features.csv"),
+    (export, "tigranet export model/ -o model.onnx"),
     (serve, "tigranet serve model/ --port 8000"),
     (report, "tigranet report model/ mnist-012 -o report/"),
     (figures, "tigranet figures model/ mnist-012 --rivals -o figures/"),

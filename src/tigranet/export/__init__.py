@@ -1,0 +1,1 @@
+"""Write networks in formats that other programs run."""
