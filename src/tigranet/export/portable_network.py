@@ -53,8 +53,8 @@ class PortableNetwork(nn.Module):
         self.layers = nn.ModuleList(_portable(layer) for layer in network.graph_layers)
         self.statistics = PortableStatistics(network.statistics)
         self.classifier = network.classifier
-        self.standardise_images = _portable_standardise(network.standardise_images)
-        self.standardise = _portable_standardise(network.standardise)
+        self.standardise_images = _portable_standardise(network.standardise_images, axes=2)
+        self.standardise = _portable_standardise(network.standardise, axes=0)
         self.eval().requires_grad_(False)
 
     def forward(self, images: Images) -> Float[Tensor, "batch classes"]:
@@ -99,15 +99,17 @@ class PortableStandardise(nn.Module):
 
     Args:
         layer: The standardisation.
+        axes: Number of axes of a map: 2 for images, 0 for statistics.
 
     Shape:
         (batch, statistics) or (batch, maps, height, width) -> the same.
     """
 
-    def __init__(self, layer: Standardise) -> None:
+    def __init__(self, layer: Standardise, axes: int) -> None:
         super().__init__()
-        self.register_buffer("mean", layer.mean)
-        self.register_buffer("scale", (layer.variance + layer.eps).rsqrt())
+        shape = (-1, *(1,) * axes)
+        self.register_buffer("mean", layer.mean.reshape(shape))
+        self.register_buffer("scale", (layer.variance + layer.eps).rsqrt().reshape(shape))
 
     def forward(self, x: Float[Tensor, "batch maps *size"]) -> Float[Tensor, "batch maps *size"]:
         """Standardise statistics or images.
@@ -118,14 +120,12 @@ class PortableStandardise(nn.Module):
         Returns:
             The standardised numbers.
         """
-        if x.ndim == 4:
-            return (x - self.mean[:, None, None]) * self.scale[:, None, None]
         return (x - self.mean) * self.scale
 
 
-def _portable_standardise(layer: nn.Module) -> nn.Module:
+def _portable_standardise(layer: nn.Module, axes: int) -> nn.Module:
     """Return the portable version of a standardisation, or the identity of networks without one."""
-    return PortableStandardise(layer) if isinstance(layer, Standardise) else layer
+    return PortableStandardise(layer, axes) if isinstance(layer, Standardise) else layer
 
 
 def _portable(layer: nn.Module) -> nn.Module:
