@@ -105,6 +105,9 @@ class PortableStandardise(nn.Module):
         (batch, statistics) or (batch, maps, height, width) -> the same.
     """
 
+    mean: Tensor
+    scale: Tensor
+
     def __init__(self, layer: Standardise, axes: int) -> None:
         super().__init__()
         shape = (-1, *(1,) * axes)
