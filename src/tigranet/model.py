@@ -236,7 +236,9 @@ class TIGraNet(Pretrained, nn.Module):
             return network.with_classes(num_classes, class_names)
         return network if class_names is None else network.with_classes(num_classes, class_names)
 
-    def with_classes(self: T, num_classes: int, class_names: Sequence[str] | None = None) -> T:
+    def with_classes(
+        self: T, num_classes: int, class_names: Sequence[str] | None = None, image_size: int | None = None
+    ) -> T:
         """Return a copy of the network for other classes, from which a training can start.
 
         All layers are copied except the last. Classes that have the same name in both networks keep their weights of
@@ -245,6 +247,7 @@ class TIGraNet(Pretrained, nn.Module):
         Args:
             num_classes: Number of classes.
             class_names: Their names. Without names all classes are new.
+            image_size: Side length of the images of the new training, if it is another one.
 
         Returns:
             The new network, with the dtype, the device and the mode (training or evaluation) of this one.
@@ -259,7 +262,10 @@ class TIGraNet(Pretrained, nn.Module):
             ('bird', 'cat', 'dog')
         """
         names = None if class_names is None else list(class_names)
-        network = type(self)(**self.config | {"num_classes": num_classes, "class_names": names})
+        image_size = self.image_size if image_size is None else image_size
+        network = type(self)(
+            **self.config | {"num_classes": num_classes, "class_names": names, "image_size": image_size}
+        )
         head, new_head = self.classifier[-1], network.classifier[-1]
         assert isinstance(head, nn.Linear)
         assert isinstance(new_head, nn.Linear)

@@ -11,7 +11,7 @@ from tigranet.cli.output import print_table, print_unreadable_files, progress_co
 def evaluate(
     model: Model, data: Data, seed: MovementSeed = None, data_dir: DataDir = None, as_json: Json = False
 ) -> None:
-    """Measure the accuracy on test images: upright, rotated and shifted, and the drop.
+    """Measure the accuracy on test images: as they are, rotated and shifted, and the drop.
 
     Images are split as for the training, and images that the model was trained on are left out.
     """
@@ -31,7 +31,7 @@ def evaluate(
         print(json.dumps(robustness.to_json() | {"excluded_images": evaluation.excluded_images}))
         return
     table = Table(f"{robustness.images} test images of {robustness.data}", "accuracy, %", "drop")
-    table.add_row("upright", f"{robustness.upright:.2f}", "")
+    table.add_row(robustness.unmoved, f"{robustness.upright:.2f}", "")
     for movement, accuracy in robustness.moved.items():
         table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
     print_table(table)
