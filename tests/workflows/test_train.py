@@ -234,7 +234,7 @@ def test_a_saved_model_is_not_overwritten_unless_asked_to(folder, tmp_path):
         train(tmp_path / "no data", tmp_path / "model", **SMALL)  # found before the data are read
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
     (tmp_path / "model" / "config.json").unlink()  # as if it had been interrupted before the end
-    with pytest.raises(FileExistsError, match="--resume.*--overwrite"):
+    with pytest.raises(FileExistsError, match=r"--resume.*--overwrite"):
         train(folder, tmp_path / "model", **SMALL)
     train(folder, tmp_path / "model", **SMALL, seed=1, overwrite=True)
     assert (tmp_path / "model" / "model.safetensors").read_bytes() != before

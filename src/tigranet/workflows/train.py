@@ -14,6 +14,7 @@ from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.feature_network import FEATURE_ARCHITECTURE, check_channels
+from tigranet.fine_tuning import load_start
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
 from tigranet.training import Hardware, is_first_process
@@ -23,7 +24,6 @@ from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.describe_training import describe_data, describe_network
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
-from tigranet.workflows.fine_tuning import load_start
 from tigranet.workflows.first_answer import MAX_IMAGES, Comparison, FirstAnswer, compare_with, first_answer
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import TrainingResult, count_parameters, measure, train_module
