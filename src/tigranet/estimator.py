@@ -19,8 +19,8 @@ from tigranet.choose_architecture import choose_architecture
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.feature_network import (
-    FEATURE_ARCHITECTURE,
     check_channels,
+    feature_architecture,
     is_saved_network,
     load_feature_network,
     untrained_network,
@@ -384,7 +384,7 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         with self._restore_on_error():
             self._check_parameters()
             images = self._images(X, reset=True)
-            name = FEATURE_ARCHITECTURE if self.architecture == "auto" else self.architecture
+            name = feature_architecture(images) if self.architecture == "auto" else self.architecture
             if isinstance(name, str) and is_saved_network(name):
                 self.model_ = load_feature_network(name, images)
             else:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.architecture import Architecture
+from tigranet.architecture import Architecture, D
 from tigranet.choices import Boundary, Window
 from tigranet.model import TIGraNet
 from tigranet.notation import FC
@@ -16,8 +16,25 @@ from tigranet.pretrained import shipped
 FEATURE_ARCHITECTURE = "LC[8,5]-D-MO[32]-LC[16,5]-D-MO[64]-S[3]"
 """Layers whose features, with random weights, are the input of a linear classifier. ``results/quick-features.csv``
 compares them with those of other networks."""
+MIN_COARSENED_SIDE = 8
+"""Least side length in pixels of images that are coarsened twice."""
 CALIBRATION_IMAGES = 64
 """Number of images from which a new network estimates the moments of its maps."""
+
+
+def feature_architecture(images: Float[Tensor, "count maps height width"]) -> Architecture:
+    """Return the layers whose features are the default for some images.
+
+    Args:
+        images: The images.
+
+    Returns:
+        :data:`FEATURE_ARCHITECTURE`, without coarsenings for images that are too small for them.
+    """
+    architecture = Architecture.parse(FEATURE_ARCHITECTURE)
+    if max(images.shape[2:]) >= MIN_COARSENED_SIDE:
+        return architecture
+    return Architecture(tuple(layer for layer in architecture.layers if not isinstance(layer, D)))
 
 
 def is_saved_network(name: str | Path) -> bool:

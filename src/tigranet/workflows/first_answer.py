@@ -19,7 +19,7 @@ from tigranet.devices import select_device
 from tigranet.evaluation.accuracy import accuracy, predict
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.feature_network import (
-    FEATURE_ARCHITECTURE,
+    feature_architecture,
     is_saved_network,
     load_feature_network,
     untrained_network,
@@ -114,7 +114,7 @@ def compare_with(answer: FirstAnswer, network: TIGraNet, data: DataSet) -> Compa
 def first_answer(
     data: DataSet,
     *,
-    network: str | Path | Architecture = FEATURE_ARCHITECTURE,
+    network: str | Path | Architecture | None = None,
     boundary: Boundary = "free",
     window: WindowOption = "auto",
     margin: int = 0,
@@ -132,7 +132,8 @@ def first_answer(
 
     Args:
         data: The data set. Test images are not used.
-        network: Layers of a network with random weights, or the folder or the name of a saved network.
+        network: Layers of a network with random weights, or the folder or the name of a saved network. By default
+            those of :func:`tigranet.feature_network.feature_architecture`.
         boundary: The boundary of the grid of a new network.
         window: The window of a new network, see :func:`tigranet.choose_window.choose_window`.
         margin: The margin of a new network.
@@ -153,6 +154,8 @@ def first_answer(
     train = draw_images(data.train, max_images, seed)
     height, width = train.images.shape[2:]
     arguments = {"class_names": list(data.class_names), "image_size": height if height == width else None}
+    if network is None:
+        network = feature_architecture(train.images)
     with seeded(seed):
         if isinstance(network, str | Path) and is_saved_network(network):
             features = load_feature_network(network, train.images)

@@ -13,7 +13,7 @@ from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
-from tigranet.feature_network import FEATURE_ARCHITECTURE, check_channels
+from tigranet.feature_network import check_channels, feature_architecture
 from tigranet.fine_tuning import load_start
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
@@ -167,14 +167,14 @@ def train(
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
     preset = choose_preset(images, max(height, width))
-    layers = architecture or Architecture.parse(FEATURE_ARCHITECTURE if quick else preset)
+    layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
 
     def answer(max_images: int | None) -> FirstAnswer:
         return first_answer(
             data_set,
-            network=(init or layers) if quick else FEATURE_ARCHITECTURE,
+            network=(init or layers) if quick else None,
             boundary=boundary,
             window=window,
             margin=margin,
