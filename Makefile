@@ -13,7 +13,7 @@ setup: .venv/installed
 	touch $@
 
 demo: setup
-	$(BIN)/tigranet train mnist-012 -o demo/
+	$(BIN)/tigranet train mnist-012 -o demo/ --overwrite
 
 test: lint  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
