@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import busy_neighbour, compare_versions, languages, peers, timing
+from benchmarks import busy_neighbour, compare_versions, languages, peers, resumed_table, timing
 
 from tigranet import GridLaplacian, Statistics
 
@@ -140,3 +140,20 @@ def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypa
 def test_a_worker_that_cannot_start_is_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="exit code 1"):
         compare_versions.Version(tmp_path, "no-such-device")
+
+
+def test_a_table_is_continued_with_the_rows_that_it_lacks(tmp_path, capsys):
+    measured = []
+
+    def run(name, number):
+        measured.append((name, number))
+        return {"square": number**2}
+
+    path = tmp_path / "table.csv"
+    resumed_table.measure_rows(path, ("name", "number"), [("a,b", 1), ("c", 2)], run)
+    resumed_table.measure_rows(path, ("name", "number"), [("a,b", 1), ("c", 3)], run)
+    assert measured == [("a,b", 1), ("c", 2), ("c", 3)]
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert [(row["name"], row["square"]) for row in rows] == [("a,b", "1"), ("c", "4"), ("c", "9")]
+    assert rows[0]["torch"] == torch.__version__
+    assert len(capsys.readouterr().out.splitlines()) == 3

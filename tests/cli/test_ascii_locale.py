@@ -13,7 +13,7 @@ from tigranet import TIGraNet
 CLASSES = (b"[red]x", "Ελ".encode(), b"$x^{$", b"\x1b[31m\n", b"caf\xe9", b"_")
 COMMANDS = (
     "train DATA -o MODEL --architecture SC[2,2]-S[1] --epochs 1",
-    "train DATA -o MODEL --architecture SC[2,2]-S[1] --epochs 1",  # replaces the model and its card
+    "train DATA -o MODEL --architecture SC[2,2]-S[1] --epochs 1 --overwrite",  # replaces the model and its card
     "evaluate MODEL DATA",
     "predict MODEL DATA",
     "report MODEL DATA -o REPORT --no-cnn --images 2",

@@ -46,7 +46,7 @@ def test_the_expected_duration_is_printed_once(images, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.1, "about 1 s"), (89, "about 89 s"), (90, "about 2 min"), (5400, "about 1.5 h")]
+    ("seconds", "text"), [(0.1, "about 1 s"), (89.0, "about 89 s"), (90.0, "about 2 min"), (5400.0, "about 1.5 h")]
 )
 def test_durations_are_rounded(seconds, text):
     assert describe_duration(seconds) == text

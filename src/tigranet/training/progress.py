@@ -25,7 +25,7 @@ def describe_duration(seconds: float) -> str:
         A phrase.
 
     Example:
-        >>> describe_duration(8), describe_duration(200), describe_duration(9000)
+        >>> describe_duration(8.0), describe_duration(200.0), describe_duration(9000.0)
         ('about 8 s', 'about 3 min', 'about 2.5 h')
     """
     if seconds < 90:
