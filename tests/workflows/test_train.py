@@ -307,3 +307,12 @@ def test_a_network_for_other_channels_is_no_start(small):
         train(replace(small, train=part, validation=part, test=part), init="paper-mnist-012")
     with pytest.raises(FileNotFoundError, match="no-such-network"):
         train(small, init="no-such-network")
+
+
+def test_a_first_answer_that_fails_does_not_stop_the_training(small, monkeypatch):
+    monkeypatch.setattr(module, "SHORT_TRAINING", 1)
+    part = small.train._replace(labels=torch.zeros_like(small.train.labels))
+    console = Console(file=io.StringIO(), width=80)
+    trained = train(replace(small, train=part), **SMALL, first=True, console=console)
+    assert trained.first is None
+    assert "no first answer: expected training images of at least 2 classes" in console.file.getvalue()

@@ -171,45 +171,35 @@ def train(
     chosen_window = choose_window(window, layers, data_set.train.images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
 
-    def answer(max_images: int | None) -> FirstAnswer:
-        return first_answer(
-            data_set,
-            network=(init or layers) if quick else None,
-            boundary=boundary,
-            window=window,
-            margin=margin,
-            seed=seed,
-            grouped=group is not None,
-            max_images=max_images,
-        )
-
-    if console:
-        for line in describe_data(data, data_set):
-            console.print(line, markup=False, soft_wrap=True)
+    answer_options: dict[str, Any] = {
+        "boundary": boundary,
+        "window": window,
+        "margin": margin,
+        "seed": seed,
+        "grouped": group is not None,
+        "device": "cpu" if hardware is not None and hardware.accelerator == "cpu" else "auto",
+    }
+    _print(console, *describe_data(data, data_set))
+    rival: FirstAnswer | None = None
     if quick:
         with console.status("computing features") if console else nullcontext():
-            rival = answer(None)
+            rival = first_answer(data_set, network=init or layers, **answer_options)
         network = rival.network
         layers = network.architecture
     else:
         network = _new_network(layers, data_set, boundary, chosen_window.window, margin, seed, start)
-        rival = None
-    if console:
-        reason = _describe_reason(images, None if architecture else preset, init, quick)
-        name = str(layers) if architecture or quick else preset
-        for line in (describe_network(name, count_parameters(network), reason), chosen_window.reason):
-            console.print(line, markup=False, soft_wrap=True)
-        if not quick:
-            console.print(f"recipe: {training_recipe}")
-        for notice in data_notices(data_set):
-            console.print(notice, markup=False, soft_wrap=True)
+    reason = _describe_reason(images, None if architecture else preset, init, quick)
+    name = str(layers) if architecture or quick else preset
+    _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
+    if not quick:
+        _print(console, f"recipe: {training_recipe}")
+    _print(console, *data_notices(data_set))
     steps = training_recipe.epochs * -(-images // training_recipe.batch_size)
     if first and not quick and not resume and is_first_process() and steps >= SHORT_TRAINING:
-        with console.status("computing a first answer") if console else nullcontext():
-            rival = answer(MAX_IMAGES)
-    if console and rival is not None:
+        rival = _accuracy_to_beat(data_set, console, answer_options)
+    if rival is not None:
         goal = "" if quick or rival.accuracy is None else ": the accuracy to beat"
-        console.print(f"linear classifier on invariant features: {rival}{goal}", markup=False, soft_wrap=True)
+        _print(console, f"linear classifier on invariant features: {rival}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     if folder is not None:
         fit_options["folder"] = folder / CHECKPOINTS
@@ -309,6 +299,22 @@ def _new_network(
             class_names=data.class_names,
             image_size=height if height == width else None,
         )
+
+
+def _print(console: Console | None, *lines: str) -> None:
+    if console:
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str, Any]) -> FirstAnswer | None:
+    """Return a first answer on some of the images; an error is a notice, because the training does not need it."""
+    try:
+        with console.status("computing a first answer") if console else nullcontext():
+            return first_answer(data, max_images=MAX_IMAGES, **options)
+    except ValueError as error:
+        _print(console, f"no first answer: {error}")
+        return None
 
 
 def _describe_reason(images: int, preset: str | None, init: str | Path | None, quick: bool) -> str:
