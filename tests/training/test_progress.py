@@ -38,11 +38,11 @@ def test_without_validation_images_it_shows_none(images):
 
 
 def test_the_expected_duration_is_printed_once(images, monkeypatch):
-    assert shown(images, None, epochs=20).count("expected duration: about") == 1
-    assert "--quick" not in shown(images, None, epochs=20)
+    assert shown(images, images, epochs=20).count("expected duration: about") == 1
+    assert "--quick" not in shown(images, images, epochs=20)
     monkeypatch.setattr("tigranet.training.progress.LONG_TRAINING", 0.0)
-    assert "--quick gives a first model in seconds" in shown(images, None, epochs=20)
-    assert "expected" not in shown(images, None, epochs=3)  # over before it is known
+    assert "--quick gives a first model in seconds" in shown(images, images, epochs=20)
+    assert "expected" not in shown(images, images, epochs=3)  # over before it is known
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 WARM_UP_STEPS = 2
 """Number of first steps that are not timed, because kernels are compiled in them."""
-TIMED_STEPS, TIMED_SECONDS = 10, 3.0
-"""The duration is estimated after this many timed steps, or after the first one that ends after so many seconds."""
+TIMED_STEPS, TIMED_SECONDS = 10, 10.0
+"""The duration is estimated after this many timed steps, a validation among them, or after so many seconds."""
 LONG_TRAINING = 60.0
 """Expected seconds from which on a hint says how to get a faster answer."""
 
@@ -52,7 +52,7 @@ class FitProgress(L.Callback):
         )
         self.task = TaskID(0)
         self.steps, self.start = 0, 0.0
-        self.has_estimate = False
+        self.has_validated = self.has_estimate = False
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
         """Start the bar at the current step, which is not 0 when training is resumed.
@@ -82,9 +82,14 @@ class FitProgress(L.Callback):
             self.start = perf_counter()
             return
         timed, seconds = self.steps - WARM_UP_STEPS, perf_counter() - self.start
-        if not self.has_estimate and (timed >= TIMED_STEPS or seconds >= TIMED_SECONDS):
+        is_timed = (timed >= TIMED_STEPS and self.has_validated) or seconds >= TIMED_SECONDS
+        if is_timed and not self.has_estimate:
             self.has_estimate = True
             self._print_duration(seconds / timed * (int(trainer.estimated_stepping_batches) - trainer.global_step))
+
+    def on_validation_end(self, *_: Any) -> None:
+        """Remember that the time includes a validation."""
+        self.has_validated = True
 
     def _print_duration(self, seconds: float) -> None:
         hint = "; --quick gives a first model in seconds, and smaller values of --epochs or --size are faster"
