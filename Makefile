@@ -13,7 +13,7 @@ setup: .venv/installed
 	touch $@
 
 demo: setup
-	$(BIN)/tigranet train mnist-012 -o demo/
+	$(BIN)/tigranet train mnist-012 -o demo/ --overwrite
 
 test: setup  # mypy uses one core, and pytest one while it starts: side by side they take less time
 	$(MAKE) --jobs=2 lint pytest

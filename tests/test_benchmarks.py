@@ -6,7 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks import busy_neighbour, compare_versions, exported, languages, peers, pyramid_kernels, timing
+from benchmarks import (
+    busy_neighbour,
+    compare_versions,
+    exported,
+    languages,
+    peers,
+    pyramid_kernels,
+    resumed_table,
+    timing,
+)
 
 from tigranet import GridLaplacian, Statistics, TIGraNet
 from tigranet.layers import OrientationNorm
@@ -171,3 +180,20 @@ def test_the_operations_of_the_pyramids_are_timed_with_the_shapes_of_the_network
     for case in pyramid_kernels.cases(3, 6, 1, 2, torch.float32):
         assert case.function(*case.inputs).shape[:2] == (2, 24)
         assert min(case.forward_bytes, case.backward_bytes) > case.inputs[0].nbytes
+
+
+def test_a_table_is_continued_with_the_rows_that_it_lacks(tmp_path, capsys):
+    measured = []
+
+    def run(name, number):
+        measured.append((name, number))
+        return {"square": number**2}
+
+    path = tmp_path / "table.csv"
+    resumed_table.measure_rows(path, ("name", "number"), [("a,b", 1), ("c", 2)], run)
+    resumed_table.measure_rows(path, ("name", "number"), [("a,b", 1), ("c", 3)], run)
+    assert measured == [("a,b", 1), ("c", 2), ("c", 3)]
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert [(row["name"], row["square"]) for row in rows] == [("a,b", "1"), ("c", "4"), ("c", "9")]
+    assert rows[0]["torch"] == torch.__version__
+    assert len(capsys.readouterr().out.splitlines()) == 3

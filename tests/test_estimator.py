@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tigranet
 from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
 from tigranet.architecture import Architecture
+from tigranet.feature_network import FEATURE_ARCHITECTURE
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
 
@@ -509,3 +510,44 @@ def test_images_that_fit_holds_out_calibrate_label_sets(digits):
     classifier = TIGraNetClassifier(TINY, epochs=1, keep="best", random_state=0).fit(images[:100], names[:100])
     assert classifier.calibration_.images == 15
     assert classifier.predict_sets(images[100:110], 0.9).any(1).all()
+
+
+def test_a_second_fit_may_start_from_the_first(digits):
+    """With a learning rate of almost zero, the classes of the first fit keep their answers among the others."""
+    images, names = digits
+    two = names != "two"
+    classifier = TIGraNetClassifier(TINY, epochs=3, random_state=0, warm_start=True).fit(images[two], names[two])
+    before = classifier.model_.classifier[-1].weight.clone()
+    classifier.set_params(epochs=1, learning_rate=1e-12, schedule="cosine").fit(images, names)
+    assert classifier.classes_.tolist() == ["one", "two", "zero"]
+    torch.testing.assert_close(classifier.model_.classifier[-1].weight[[0, 2]], before)
+    assert classifier.model_.class_names == ("one", "two", "zero")
+    fresh = clone(classifier).fit(images, names)
+    assert not torch.equal(fresh.model_.classifier[-1].weight[[0, 2]], before)
+
+
+def test_a_fit_may_start_from_a_saved_network(digits, tmp_path):
+    images, names = digits
+    TIGraNet(TINY, 2, class_names=["two", "three"], margin=1).save_pretrained(tmp_path)
+    options = {"epochs": 1, "learning_rate": 1e-12, "schedule": "cosine", "random_state": 0}
+    classifier = TIGraNetClassifier(init=tmp_path, **options).fit(images, names)
+    saved = TIGraNet.from_pretrained(tmp_path)
+    torch.testing.assert_close(classifier.model_.classifier[-1].weight[1], saved.classifier[-1].weight[0])
+    assert (str(classifier.model_.architecture), classifier.model_.margin) == (TINY, 1)
+    with pytest.raises(ValueError, match="architecture"):
+        TIGraNetClassifier("paper", init=tmp_path, **options).fit(images, names)
+    with pytest.raises(ValueError, match="channels"):
+        TIGraNetClassifier(init=tmp_path, **options).fit(np.stack([images] * 3, -1), names)
+
+
+def test_the_default_features_and_those_of_shipped_networks(digits):
+    images, _ = digits
+    features = InvariantFeatures().fit(images[:20])
+    assert str(features.model_.architecture) == FEATURE_ARCHITECTURE
+    turned = features.transform(np.rot90(images[:20], axes=(1, 2)))
+    np.testing.assert_allclose(turned, features.transform(images[:20]), rtol=1e-3, atol=1e-4)
+    shipped = InvariantFeatures("paper-mnist-012").fit(images[:20])
+    expected = TIGraNet.from_pretrained("paper-mnist-012").features(torch.from_numpy(images[:20, None]).float())
+    np.testing.assert_allclose(shipped.transform(images[:20]), expected.detach(), rtol=1e-5)
+    with pytest.raises(ValueError, match="channels"):
+        InvariantFeatures("paper-mnist-012").fit(np.stack([images] * 3, -1))

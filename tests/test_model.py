@@ -388,3 +388,34 @@ def test_the_compiled_network_gives_the_same_logits_and_gradients(architecture, 
         backend = "aot_eager"
     result = warm_process.run(COMPILED, backend, architecture)
     assert result.returncode == 0, result.stderr
+
+
+def test_classes_of_the_same_name_keep_their_answers():
+    """The logit of a class depends on its own row of the last layer and on the layers before it, which are copied."""
+    images = torch.rand(4, 1, 12, 12)
+    net = TIGraNet("SC[2,2]-S[2]-FC[5]", 3, class_names=["a", "b", "c"])
+    net(images)  # estimates the moments
+    net.eval()
+    before = torch.get_rng_state()
+    other = net.with_classes(4, ["d", "c", "a", "e"])
+    assert not torch.equal(torch.get_rng_state(), before)  # rows of new classes are drawn as for a new network
+    torch.testing.assert_close(other(images)[:, [1, 2]], net(images)[:, [2, 0]])
+    assert (other.num_classes, other.class_names, other.training) == (4, ("d", "c", "a", "e"), False)
+    assert other.config | {"num_classes": 3, "class_names": ["a", "b", "c"]} == net.config
+    with torch.no_grad():
+        next(other.parameters()).zero_()
+    assert next(net.parameters()).abs().sum() > 0  # the copy shares no memory
+
+
+def test_numbers_are_no_names():
+    """Networks without class names show the numbers 0, 1, ... as names, which do not stand for the same classes."""
+    net = TIGraNet("SC[2,2]-S[2]", 2)
+    named = net.with_classes(2, ["0", "1"])
+    assert not torch.equal(named.classifier[-1].weight, net.classifier[-1].weight)
+    assert net.double().with_classes(3).classifier[-1].weight.dtype == torch.float64
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["a"], ["a", "b", "c"]])
+def test_with_classes_checks_the_names(names):
+    with pytest.raises(ValueError, match="name"):
+        TIGraNet("SC[2,2]-S[2]", 2, class_names=["a", "b"]).with_classes(2, names)

@@ -327,8 +327,23 @@ def test_weights_in_two_precisions_are_refused(tmp_path):
 def test_arguments_replace_those_of_the_configuration(model_folder):
     net = TIGraNet.from_pretrained(model_folder, boundary="torus", class_names=["x", "y", "z"])
     assert (net.boundary, net.class_names) == ("torus", ("x", "y", "z"))
-    with pytest.raises(ValueError, match=r"does not fit.*classifier"):
-        TIGraNet.from_pretrained(model_folder, num_classes=4)
+    with pytest.raises(ValueError, match=r"does not fit"):
+        TIGraNet.from_pretrained(model_folder, in_maps=2)
+
+
+def test_another_number_of_classes_gives_a_new_last_layer(model_folder, trained):
+    images = torch.rand(3, 1, 12, 12)
+    torch.manual_seed(1)
+    net = TIGraNet.from_pretrained(model_folder, num_classes=5)
+    assert net(images).shape == (3, 5)
+    assert not net.training
+    assert torch.equal(net.features(images), trained.features(images))
+    assert torch.equal(net.standardise.mean, trained.standardise.mean)
+    same = TIGraNet.from_pretrained(model_folder, num_classes=trained.num_classes)
+    assert torch.equal(same(images), trained(images))
+    for wrong in (0, -1, 10**9):
+        with pytest.raises(ValueError, match="num_classes"):
+            TIGraNet.from_pretrained(model_folder, num_classes=wrong)
 
 
 def test_loading_leaves_the_random_numbers_alone(model_folder):

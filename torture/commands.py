@@ -33,7 +33,7 @@ class Command:
 
 TRAIN = Command(
     "train",
-    ("train", "{data}", "-o", "model", "--seed", "0", *NETWORK),
+    ("train", "{data}", "-o", "model", "--overwrite", "--seed", "0", *NETWORK),
     resume=("--resume",),
     final_files=("model/model.safetensors", "model/config.json"),
     events=(
@@ -53,10 +53,25 @@ TRAIN = Command(
         ("drawing", "model/rotated.png"),
     ),
 )
-OLDER_TRAIN = Command("train with another seed", ("train", "{data}", "-o", "model", "--seed", "1", *NETWORK))
+OLDER_TRAIN = Command(
+    "train with another seed", ("train", "{data}", "-o", "model", "--overwrite", "--seed", "1", *NETWORK)
+)
 LARGE_TRAIN = Command(
     "train on large images",
-    ("train", "{data}", "-o", "model", "--size", "1024", *NETWORK[:2], "--batch-size", "32", "--epochs", "1"),
+    (
+        "train",
+        "{data}",
+        "-o",
+        "model",
+        "--overwrite",
+        "--size",
+        "1024",
+        *NETWORK[:2],
+        "--batch-size",
+        "32",
+        "--epochs",
+        "1",
+    ),
     final_files=TRAIN.final_files,
 )
 PREDICT_CSV = Command(

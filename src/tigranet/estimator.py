@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from torch import Tensor
 
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
@@ -18,7 +20,16 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.canonical_logits import canonical_logits, double_head
 from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
+from tigranet.feature_network import (
+    check_channels,
+    feature_architecture,
+    is_saved_network,
+    load_feature_network,
+    untrained_network,
+)
+from tigranet.fine_tuning import load_start
 from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
+from tigranet.model import TIGraNet
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training.process_state import seeded
 from tigranet.training.recipe import Recipe
@@ -72,6 +83,9 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         random_state: Seed or generator of the weights, the held-out images and the training. An integer gives the same
             classifier every time.
         verbose: Whether to draw a progress bar.
+        init: The folder or the name of a saved network to start from, instead of random weights. Its architecture,
+            boundary, window and margin are kept. Classes that both have, by their names, keep what they have learned.
+        warm_start: Whether another call of ``fit`` starts from the network of the previous one, in the same way.
 
     Attributes:
         classes_: The labels, sorted.
@@ -130,6 +144,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         validation_fraction: float = 0.15,
         random_state: Any = None,
         verbose: bool = False,
+        init: str | Path | None = None,
+        warm_start: bool = False,
     ) -> None:
         self.architecture = architecture
         self.boundary = boundary
@@ -160,6 +176,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.verbose = verbose
+        self.init = init
+        self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TIGraNetClassifier":
         """Train on images.
@@ -196,11 +214,17 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
                     _check_sample_weight(sample_weight, images.numpy(), dtype=np.float32, ensure_non_negative=True)
                 )
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            architecture = self.architecture
-            if architecture == "auto":
-                architecture = choose_architecture(len(images), max(images.shape[2:]))
+            start = self._start(images)
+            names = [str(label) for label in self.classes_.tolist()]
             with seeded(seed):
-                net = self._new_network(architecture, len(self.classes_), images)
+                if start is not None:
+                    net = start.with_classes(len(names), names)
+                else:
+                    architecture = self.architecture
+                    if architecture == "auto":
+                        architecture = choose_architecture(len(images), max(images.shape[2:]))
+                    options = self._network_options(architecture, images)
+                    net = TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
@@ -208,6 +232,19 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             self.model_ = net.cpu()
             self.calibration_ = None if validation is None else self._calibration(validation)
         return self
+
+    def _start(self, images: Tensor) -> TIGraNet | None:
+        """Return the network to start from, if there is one."""
+        if self.warm_start and hasattr(self, "model_"):
+            start, name = self.model_, "the previous fit"
+        elif self.init is not None:
+            architecture = None if self.architecture == "auto" else self.architecture
+            layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+            start, name = load_start(self.init, layers, self.boundary, self.window, self.margin), str(self.init)
+        else:
+            return None
+        check_channels(start, name, images)
+        return start
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
         """Hold out images for validation if ``keep`` or ``patience`` needs them."""
@@ -351,12 +388,15 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
 
 
 class InvariantFeatures(TransformerMixin, ImageEstimator):
-    """Invariant features of the paper's initial filters, without training, for a random forest or an SVM.
+    """Invariant features of a network that is not trained on the images, for a random forest, an SVM or a search.
 
     Images are read as in :class:`TIGraNetClassifier`.
 
     Args:
-        architecture: A preset or layers in the paper's notation.
+        architecture: A preset or layers in the paper's notation, for a network with random weights; or the folder or
+            the name of a saved network, such as ``oriented-eth80``, whose boundary, window and margin are kept.
+            ``auto`` are the layers that were best in ``results/quick-features.csv``. Networks with LC layers, such as
+            these, estimate the moments of their maps from some images of ``fit``.
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
         window: The same as for :class:`TIGraNetClassifier`.
         margin: The same as for :class:`TIGraNetClassifier`.
@@ -364,7 +404,7 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         random_state: Seed or generator of the random weights that mix the maps.
 
     Attributes:
-        model_: The untrained :class:`TIGraNet`.
+        model_: The :class:`TIGraNet`.
         image_shape_: Shape of the images of ``fit``.
         n_features_in_: Number of values of each image.
         scale_: What integers of 32 and 64 bits are divided by, or None to leave them unchanged.
@@ -373,12 +413,14 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         >>> from sklearn.datasets import load_digits
         >>> X, y = load_digits(n_class=3, return_X_y=True)
         >>> InvariantFeatures().fit_transform(X / 16).shape
+        (537, 512)
+        >>> InvariantFeatures("paper-mnist-012").fit_transform(X / 16).shape
         (537, 132)
     """
 
     def __init__(
         self,
-        architecture: str | Architecture = "paper-small",
+        architecture: str | Architecture = "auto",
         *,
         boundary: Boundary = "free",
         window: WindowOption = "auto",
@@ -394,7 +436,7 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "InvariantFeatures":
-        """Remember the format of the images and draw the random weights.
+        """Remember the format of the images, and draw the random weights or load the network.
 
         Args:
             X: The images.
@@ -410,8 +452,12 @@ class InvariantFeatures(TransformerMixin, ImageEstimator):
         with self._restore_on_error():
             self._check_parameters()
             images = self._images(X, reset=True)
-            with seeded(int(check_random_state(self.random_state).randint(2**31 - 1))):
-                self.model_ = self._new_network(self.architecture, 1, images).eval()
+            name = feature_architecture(images) if self.architecture == "auto" else self.architecture
+            if isinstance(name, str) and is_saved_network(name):
+                self.model_ = load_feature_network(name, images)
+            else:
+                with seeded(int(check_random_state(self.random_state).randint(2**31 - 1))):
+                    self.model_ = untrained_network(images=images, **self._network_options(name, images))
         return self
 
     def transform(self, X: Any) -> np.ndarray:

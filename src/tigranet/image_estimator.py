@@ -80,11 +80,11 @@ class ImageEstimator(BaseEstimator):
                 f"got {shape!r}"
             )
 
-    def _new_network(self, architecture: str | Architecture, num_classes: int, images: Tensor) -> TIGraNet:
-        """Create the network for the images of ``fit``."""
+    def _network_options(self, architecture: str | Architecture, images: Tensor) -> dict[str, Any]:
+        """Return the arguments of a new network for the images of ``fit``, except its number of classes."""
         layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
         window = choose_window(self.window, layers, images).window
-        return TIGraNet(layers, num_classes, images.shape[1], boundary=self.boundary, window=window, margin=self.margin)
+        return {"architecture": layers, "boundary": self.boundary, "window": window, "margin": self.margin}
 
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

@@ -1,8 +1,10 @@
 """The TIGraNet: an architecture, applied to the pixel grid of the image or to any graph."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -37,6 +39,8 @@ from tigranet.model_limits import (
 )
 from tigranet.notation import FC, Layer
 from tigranet.pretrained import Pretrained
+
+T = TypeVar("T", bound="TIGraNet")
 
 Init = Literal["default", "paper"]
 """How the fully-connected layers are initialised."""
@@ -203,6 +207,83 @@ class TIGraNet(Pretrained, nn.Module):
         if init == "paper":
             for parameter in self.classifier.parameters():
                 nn.init.uniform_(parameter, -1, 1)
+
+    @classmethod
+    def from_pretrained(cls: type[T], pretrained_model_name_or_path: str | Path, **kwargs: Any) -> T:
+        """Load a network in evaluation mode, if necessary with a new last layer for another number of classes.
+
+        Args:
+            pretrained_model_name_or_path: A folder, the name of a shipped network (see
+                :func:`tigranet.pretrained.shipped`), or ``owner/name`` of a model on the Hugging Face Hub.
+            **kwargs: Options of :meth:`tigranet.pretrained.Pretrained.from_pretrained`, and arguments of the
+                constructor that replace those of the configuration. If ``num_classes`` is another number than that of
+                the saved network, the last layer is replaced, see :meth:`with_classes`; ``class_names`` then name the
+                new classes.
+
+        Returns:
+            The network.
+
+        Raises:
+            FileNotFoundError: If there is no model of this name, or if one of its files is missing.
+            ValueError: If a file is damaged, if the files do not belong together, or if an argument is not valid.
+
+        Example:
+            >>> TIGraNet.from_pretrained("paper-mnist-012", num_classes=5).num_classes
+            5
+        """
+        num_classes = kwargs.pop("num_classes", None)
+        if num_classes is None:
+            return super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+        class_names = kwargs.pop("class_names", None)
+        network = super().from_pretrained(pretrained_model_name_or_path, **kwargs)
+        if num_classes != network.num_classes:
+            return network.with_classes(num_classes, class_names)
+        return network if class_names is None else network.with_classes(num_classes, class_names)
+
+    def with_classes(
+        self: T, num_classes: int, class_names: Sequence[str] | None = None, image_size: int | None = None
+    ) -> T:
+        """Return a copy of the network for other classes, from which a training can start.
+
+        All layers are copied except the last. Classes that have the same name in both networks keep their weights of
+        the last layer; those of all other classes are drawn at random, as for a new network.
+
+        Args:
+            num_classes: Number of classes.
+            class_names: Their names. Without names all classes are new.
+            image_size: Side length of the images of the new training, if it is another one.
+
+        Returns:
+            The new network, with the dtype, the device and the mode (training or evaluation) of this one.
+
+        Raises:
+            ValueError: If the names do not fit the number, or if two are the same.
+            TypeError: If an argument has a wrong type.
+
+        Example:
+            >>> network = TIGraNet("SC[2,2]-S[2]", 2, class_names=["cat", "dog"])
+            >>> network.with_classes(3, ["bird", "cat", "dog"]).class_names
+            ('bird', 'cat', 'dog')
+        """
+        names = None if class_names is None else list(class_names)
+        image_size = self.image_size if image_size is None else image_size
+        network = type(self)(
+            **self.config | {"num_classes": num_classes, "class_names": names, "image_size": image_size}
+        )
+        head, new_head = self.classifier[-1], network.classifier[-1]
+        assert isinstance(head, nn.Linear)
+        assert isinstance(new_head, nn.Linear)
+        network.to(head.weight.device, head.weight.dtype)
+        last = f"classifier.{len(self.classifier) - 1}."
+        state = {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(last)}
+        network.load_state_dict(state, strict=False)
+        known = {} if self.config["class_names"] is None else {name: row for row, name in enumerate(self.class_names)}
+        with torch.no_grad():
+            for row, name in enumerate(names or ()):
+                if name in known:
+                    new_head.weight[row] = head.weight[known[name]]
+                    new_head.bias[row] = head.bias[known[name]]
+        return network.train(self.training)
 
     def forward(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None

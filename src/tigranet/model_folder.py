@@ -15,6 +15,19 @@ LAST_CHECKPOINT = "last.ckpt"
 """The most recent checkpoint, in the sub-folder ``checkpoints``."""
 
 
+def is_saved_model(path: Path) -> bool:
+    """Whether a folder holds a saved model.
+
+    Args:
+        path: Path of the folder. It need not exist.
+
+    Returns:
+        True if the configuration and the weights are files.
+    """
+    # os.path.isfile is False, not an error, in a folder that the user may not read.
+    return os.path.isfile(path / CONFIG) and os.path.isfile(path / WEIGHTS)
+
+
 def is_model_folder(path: Path) -> bool:
     """Whether a folder holds a saved model, or the checkpoints of a training that has not finished.
 
@@ -24,9 +37,7 @@ def is_model_folder(path: Path) -> bool:
     Returns:
         True if the configuration and the weights are files, or the most recent checkpoint is one.
     """
-    # os.path.isfile is False, not an error, in a folder that the user may not read.
-    is_saved = os.path.isfile(path / CONFIG) and os.path.isfile(path / WEIGHTS)
-    return is_saved or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)
+    return is_saved_model(path) or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)
 
 
 def is_begun_training(path: Path) -> bool:

@@ -12,7 +12,7 @@ def test_it_writes_a_page_and_its_numbers(tigranet, tmp_path, photos):
     command = ("report", tmp_path / "m", photos, "-o", tmp_path / "r")
     code, out, err = tigranet(*command, "--epochs", "1")
     assert code == 0, err
-    for words in ("upright", "turned by 90 degrees", "rotated", "plain CNN", "report.html"):
+    for words in ("as they are", "turned by 90 degrees", "rotated", "plain CNN", "report.html"):
         assert words in out
     assert "epoch 1/1" in err
     page = (tmp_path / "r" / "report.html").read_text()

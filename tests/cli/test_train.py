@@ -175,9 +175,12 @@ def test_an_interrupted_training_says_how_to_continue(tigranet, monkeypatch, tmp
     assert "nothing is kept" in " ".join(err.split())
     (tmp_path / "m" / "checkpoints").mkdir(parents=True)
     (tmp_path / "m" / "checkpoints" / "last.ckpt").touch()
-    code, _, err = tigranet(*command)
+    code, _, err = tigranet(*command, "--resume")
     assert code == 130
     assert "--resume" in err
+    code, _, err = tigranet(*command)
+    assert code == 1
+    assert "--overwrite" in err
 
 
 def test_an_interruption_after_training_says_where_the_model_is(tigranet, monkeypatch, tmp_path):
@@ -208,7 +211,9 @@ def test_validation_accuracy_is_never_shown_as_test_accuracy(tigranet, tmp_path)
         assert words not in out
     assert "picture of validation images" in out
     assert "photos has no test images" in err
-    result = json.loads(tigranet("train", tmp_path / "photos", *SMALL, "-o", tmp_path / "m", "--json").out)
+    result = json.loads(
+        tigranet("train", tmp_path / "photos", *SMALL, "-o", tmp_path / "m", "--overwrite", "--json").out
+    )
     assert [result[name] for name in ("test", "moved", "nearest", "robustness", "drop")] == [None] * 5
     assert isinstance(result["validation"], float)
     for command in (
@@ -268,3 +273,27 @@ def test_training_goes_on_although_nobody_reads_its_progress(monkeypatch, capsys
             main()
     assert not exit_info.value.code
     assert "saved to" in capsys.readouterr().out
+
+
+def test_a_quick_model_is_evaluated_and_predicts(tigranet, tmp_path, photos):
+    code, out, err = tigranet("train", photos, "-o", tmp_path / "m", "--quick")
+    assert code == 0
+    assert "cross-validation" in err
+    assert "test images, as they are" in out
+    assert "upright" not in out
+    code, out, _ = tigranet("evaluate", tmp_path / "m", photos)
+    assert (code, "as they are" in out) == (0, True)
+    code, out, _ = tigranet("predict", tmp_path / "m", photos)
+    assert code == 0
+
+
+def test_a_training_continues_with_a_shipped_network(tigranet, tmp_path):
+    command = ("train", "mnist-012", "--epochs", "1", "-o", tmp_path / "m")
+    code, _, err = tigranet(*command, "--init", "paper-mnist-012")
+    assert code == 0
+    assert "starts from 'paper-mnist-012'" in err
+    code, _, err = tigranet(*command, "--overwrite", "--init", "paper-mnist-012", "--architecture", "paper")
+    assert code == 1
+    assert "architecture of 'paper-mnist-012'" in err
+    code, _, err = tigranet(*command, "--overwrite", "--init", "nothing")
+    assert (code, "nothing" in err) == (1, True)

@@ -46,7 +46,7 @@ def measure(class_names, baseline=True, test_classes=None):
         LabelledImages(torch.rand(count, 1, 12, 12), torch.arange(count) % classes) for count in (classes, classes)
     ]
     test = LabelledImages(torch.rand(20, 1, 12, 12), torch.arange(20) % (test_classes or classes))
-    data = DataSet("<noise>", class_names, *parts, test)
+    data = DataSet("<noise>", class_names, *parts, test, is_upright=True)
     net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
     command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}
     return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if baseline else None, provenance=command), test
@@ -271,3 +271,14 @@ def test_a_full_disk_leaves_both_older_files(measured, tmp_path, monkeypatch, fu
         "report.html": "older",
         "report.json": "older",
     }
+
+
+def test_images_whose_orientation_is_not_known_are_not_called_upright(measured):
+    report, test = measured
+    robustness = replace(report.subjects[0].robustness, unmoved="as they are")
+    network = replace(report.subjects[0], robustness=robustness, quarter_turns=(QuarterTurn(90, 3, 2),) * 3)
+    data = replace(report.data, unmoved="as they are")
+    page = str(Page(render(replace(report, data=data, subjects=(network,)), test)))
+    assert "are correct for images as they are" in page
+    assert "As they are" in page
+    assert "upright" not in page.lower()

@@ -9,6 +9,7 @@ from torch import nn
 
 from tigranet.data import LabelledImages
 from tigranet.training import Recipe, fit
+from tigranet.training.progress import describe_duration
 
 
 @pytest.fixture
@@ -34,3 +35,18 @@ def test_it_ends_at_the_last_epoch_with_loss_and_validation_accuracy(images):
 
 def test_without_validation_images_it_shows_none(images):
     assert "validation - " in shown(images, None)
+
+
+def test_the_expected_duration_is_printed_once(images, monkeypatch):
+    assert shown(images, images, epochs=20).count("expected duration: about") == 1
+    assert "--quick" not in shown(images, images, epochs=20)
+    monkeypatch.setattr("tigranet.training.progress.LONG_TRAINING", 0.0)
+    assert "--quick gives a first model in seconds" in shown(images, images, epochs=20)
+    assert "expected" not in shown(images, images, epochs=3)  # over before it is known
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.1, "about 1 s"), (89.0, "about 89 s"), (90.0, "about 2 min"), (5400.0, "about 1.5 h")]
+)
+def test_durations_are_rounded(seconds, text):
+    assert describe_duration(seconds) == text

@@ -23,4 +23,4 @@ def model(tmp_path):
 def small(mnist_012) -> DataSet:
     """Thirty digits, which are training, validation and test images at the same time."""
     images = LabelledImages(mnist_012.train.images[:30], mnist_012.train.labels[:30])
-    return DataSet("small", mnist_012.class_names, images, images, images)
+    return DataSet("small", mnist_012.class_names, images, images, images, is_upright=True)

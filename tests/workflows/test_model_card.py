@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 from tigranet import TIGraNet
-from tigranet.data import ROTATED
 from tigranet.training import Recipe
 from tigranet.workflows.measured_training import train_and_measure
 from tigranet.workflows.model_card import model_card
@@ -22,14 +21,17 @@ def test_a_card_has_every_accuracy_and_the_training(small):
 def test_a_card_says_whether_training_images_were_rotated(small):
     result = train_and_measure(TIGraNet("SC[2,2]-S[2]", 3), "SC[2,2]-S[2]", small, Recipe(epochs=1))
     assert "upright images of small, never rotated." in model_card(result, 30)
-    text = model_card(result, 30, training_motion=ROTATED)
+    text = model_card(result, 30, orientation="rotated")
     assert "rotated images of small." in text
-    assert f"| as they are | {result.test:.2f} |" in text
     assert "never" not in text
+    assert "upright images" not in text
+    text = model_card(replace(result, robustness=replace(result.robustness, unmoved="as they are")), 30, orientation="")
+    assert "30\nimages of small. It" in text
+    assert f"| as they are | {result.test:.2f} |" in text
     assert "upright" not in text
     untested = replace(result, test=None, moved=None, nearest=None, robustness=None)
     assert "on\nupright images" in model_card(untested, 30)
-    assert "on\nrotated images" in model_card(untested, 30, training_motion=ROTATED)
+    assert "on\nrotated images" in model_card(untested, 30, orientation="rotated")
 
 
 def test_a_card_without_test_images_says_so_and_names_the_accuracies_it_has(small):

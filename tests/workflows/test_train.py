@@ -54,15 +54,17 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     assert record["seen"].split() == [content_hash(image) for image in trained.data.train.images]
     card = (trained.folder / "README.md").read_text()
     assert "`a command`" in card
-    assert f"| upright | {trained.result.test:.2f} |" in card
+    assert f"| as they are | {trained.result.test:.2f} |" in card
 
 
 def test_the_choices_for_the_user_are_explained(folder, small):
     console = Console(file=io.StringIO(), width=80)
     trained = train(folder, recipe={"epochs": 1}, console=console)
     messages = console.file.getvalue()
-    assert "images: 12x12 pixels, grey; --size sets another size, --color keeps the colours\n" in messages
-    assert "network: oriented-small, the default for 28 training images of this size; --architecture" in messages
+    assert "photos: 28 training images, 6 validation and 6 test images of 2 classes\n" in messages
+    assert "images: 12x12 pixels, grey, not scaled; --size sets another size, --color keeps the colours\n" in messages
+    parameters = sum(parameter.numel() for parameter in trained.network.parameters())
+    assert f"network: oriented-small, {parameters:,} parameters, the default for 28 training images" in messages
     assert "28 of 28 examined training images fill their frame" in messages  # they are noise
     assert "--window disc" in messages
     assert (trained.network.window, trained.record["window"]) == ("none", "none")
@@ -70,7 +72,9 @@ def test_the_choices_for_the_user_are_explained(folder, small):
     train(small, **SMALL, console=console)
     messages = console.file.getvalue()
     assert "images: 28x28 pixels, grey\n" in messages
-    assert "network:" not in messages  # the caller named it
+    assert "small: 30 upright training images, never rotated, 30 validation and 30 test images" in messages
+    assert "network: SC[2,2]-S[2], " in messages
+    assert "parameters, as requested\n" in messages
     assert "window: none; the whole images are used, because only 0 of 30" in messages
 
 
@@ -83,7 +87,7 @@ def test_the_window_and_the_margin_are_saved_with_the_network(folder, tmp_path):
     changed[..., 0, 0] += 1
     assert torch.equal(loaded(changed), trained.network(images))  # a corner does not matter
     assert evaluate(tmp_path / "model", folder).robustness.upright == trained.result.test
-    plain = train(folder, tmp_path / "model", **SMALL, margin=3).network
+    plain = train(folder, tmp_path / "model", **SMALL, margin=3, overwrite=True).network
     assert not torch.equal(plain(changed), plain(images))
     assert TIGraNet.from_pretrained(tmp_path / "model").margin == 3
 
@@ -157,7 +161,7 @@ def test_a_model_survives_an_error_after_training(folder, tmp_path, monkeypatch,
 
     monkeypatch.setattr(module, step, fail)
     with pytest.raises(MemoryError, match="too large") as error:
-        train(folder, tmp_path / "model", **SMALL)
+        train(folder, tmp_path / "model", **SMALL, overwrite=True)
     assert str(tmp_path / "model") in " ".join(error.value.__notes__)
     assert TIGraNet.from_pretrained(tmp_path / "model").class_names == ("a", "b")
     assert SavedRun.read(tmp_path / "model").seed == 0
@@ -222,3 +226,94 @@ def test_classes_without_test_images_are_in_the_record_and_on_the_card(tmp_path)
     trained = train(tmp_path / "photos", tmp_path / "model", train_images=5, **SMALL)
     assert trained.record["untested_classes"] == ["b", "c"]
     assert "'b', 'c'" in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_a_saved_model_is_not_overwritten_unless_asked_to(folder, tmp_path):
+    train(folder, tmp_path / "model", **SMALL)
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    with pytest.raises(FileExistsError, match="--overwrite"):
+        train(tmp_path / "no data", tmp_path / "model", **SMALL)  # found before the data are read
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+    (tmp_path / "model" / "config.json").unlink()  # as if it had been interrupted before the end
+    with pytest.raises(FileExistsError, match=r"--resume.*--overwrite"):
+        train(folder, tmp_path / "model", **SMALL)
+    train(folder, tmp_path / "model", **SMALL, seed=1, overwrite=True)
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() != before
+
+
+def test_quick_saves_a_model_like_any_other(folder, tmp_path):
+    console = Console(file=io.StringIO(), width=80)
+    trained = train(folder, tmp_path / "model", quick=True, console=console)
+    assert trained.comparison is None
+    assert trained.network is trained.first.network
+    loaded = TIGraNet.from_pretrained(tmp_path / "model")
+    assert (loaded.class_names, loaded.image_size, loaded.training) == (("a", "b"), 12, False)
+    assert torch.equal(loaded(trained.data.test.images), trained.network(trained.data.test.images))
+    assert evaluate(tmp_path / "model", folder).robustness.upright == trained.result.test
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["quick"]
+    assert record["first_answer"]["accuracy"] == trained.first.accuracy
+    assert "logistic regression" in (tmp_path / "model" / "README.md").read_text()
+    messages = console.file.getvalue()
+    assert "5-fold cross-validation of 28 training images" in messages
+    assert "recipe:" not in messages
+    with pytest.raises(ValueError, match="resume"):
+        train(folder, tmp_path / "model", quick=True, resume=True)
+
+
+def test_a_training_starts_with_the_accuracy_to_beat(small, monkeypatch):
+    monkeypatch.setattr(module, "SHORT_TRAINING", 2)
+    console = Console(file=io.StringIO(), width=80)
+    trained = train(small, architecture="SC[2,2]-S[2]", recipe={"epochs": 2}, first=True, console=console)
+    assert "the accuracy to beat" in console.file.getvalue()
+    assert trained.comparison.trained == trained.result.test
+    assert trained.comparison.images == 30
+    assert train(small, **SMALL, first=True).first is None  # a training of one step
+
+
+def test_a_training_starts_from_a_saved_network(small, tmp_path):
+    first = train(small, tmp_path / "model", architecture="SC[2,2]-S[2]-FC[4]", recipe={"epochs": 2}, margin=1)
+    data = replace(small, class_names=("2", "0", "new"))
+    rate = {"epochs": 1, "learning_rate": 1e-12, "schedule": "cosine"}
+    second = train(data, init=tmp_path / "model", recipe=rate)
+    assert (str(second.network.architecture), second.network.margin) == ("SC[2,2]-S[2]-FC[4]", 1)
+    assert second.network.class_names == ("2", "0", "new")
+    old, new = (each.network.classifier[-1].weight for each in (first, second))
+    torch.testing.assert_close(new[:2], old[[2, 0]])
+    assert second.record["init"] == str(tmp_path / "model")
+    quick = train(data, init=tmp_path / "model", quick=True)
+    images = small.test.images
+    torch.testing.assert_close(quick.network.features(images), first.network.features(images))
+    assert str(quick.network.architecture) == "SC[2,2]-S[2]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"architecture": "paper"}, "architecture"),
+        ({"boundary": "torus"}, "boundary"),
+        ({"window": "disc"}, "window"),
+        ({"margin": 2}, "margin"),
+    ],
+)
+def test_options_that_contradict_the_network_to_start_from_are_errors(small, arguments, words):
+    with pytest.raises(ValueError, match=f"{words}.*paper-mnist-012"):
+        train(small, init="paper-mnist-012", **arguments)
+
+
+def test_a_network_for_other_channels_is_no_start(small):
+    image = small.train.images[:6].expand(-1, 3, -1, -1)
+    part = small.train._replace(images=image, labels=small.train.labels[:6])
+    with pytest.raises(ValueError, match=r"1 channels.*'paper-mnist-012'.*3"):
+        train(replace(small, train=part, validation=part, test=part), init="paper-mnist-012")
+    with pytest.raises(FileNotFoundError, match="no-such-network"):
+        train(small, init="no-such-network")
+
+
+def test_a_first_answer_that_fails_does_not_stop_the_training(small, monkeypatch):
+    monkeypatch.setattr(module, "SHORT_TRAINING", 1)
+    part = small.train._replace(labels=torch.zeros_like(small.train.labels))
+    console = Console(file=io.StringIO(), width=80)
+    trained = train(replace(small, train=part), **SMALL, first=True, console=console)
+    assert trained.first is None
+    assert "no first answer: expected training images of at least 2 classes" in console.file.getvalue()

@@ -16,7 +16,7 @@ def evaluate(
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Measure the accuracy on test images: upright, rotated and shifted, and the drop.
+    """Measure the accuracy on test images: as they are, rotated and shifted, and the drop.
 
     Images are split as for the training, and images that the model was trained on are left out.
     """
@@ -38,7 +38,7 @@ def evaluate(
         print(json.dumps(robustness.to_json() | {"excluded_images": evaluation.excluded_images} | measured))
         return
     table = Table(f"{robustness.images} test images of {robustness.data}", "accuracy, %", "drop")
-    table.add_row("upright", f"{robustness.upright:.2f}", "")
+    table.add_row(robustness.unmoved, f"{robustness.upright:.2f}", "")
     for movement, accuracy in robustness.moved.items():
         table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
     print_table(table)

@@ -54,7 +54,7 @@ def report(
     if result.report.part != "test":
         print_line(f"no test images: these are accuracies on the {subjects[0].robustness.images} validation images")
     table = Table(f"accuracy on {result.report.part} images, %", *(subject.name for subject in subjects))
-    table.add_row("upright", *(f"{subject.robustness.upright:.1f}" for subject in subjects))
+    table.add_row(subjects[0].robustness.unmoved, *(f"{subject.robustness.upright:.1f}" for subject in subjects))
     for movement in subjects[0].robustness.moved:
         table.add_row(movement, *(str(subject.robustness.moved[movement]) for subject in subjects))
     print_table(table)

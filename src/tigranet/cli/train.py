@@ -106,6 +106,24 @@ def train(
     balanced: Annotated[bool | None, recipe_option("balanced")] = None,
     keep: Annotated[Keep | None, recipe_option("keep")] = None,
     patience: Annotated[int | None, recipe_option("patience")] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Fit a linear classifier to invariant features in seconds instead of training: a first model.",
+        ),
+    ] = False,
+    init: Annotated[
+        str | None,
+        typer.Option(
+            help="Start from this network instead of random weights: the folder of a saved model, or the name of a "
+            "shipped one. Classes of the same name keep what they have learned.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a model that is already in the output folder.")
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue an interrupted training.", rich_help_panel=HARDWARE_PANEL),
@@ -118,7 +136,7 @@ def train(
     precision: Annotated[Precision, _hardware("Precision of matrix products; on a CPU, tf32 means 32.")] = "tf32",
     deterministic: Annotated[bool, _hardware("Use only deterministic operations on a GPU.")] = False,
 ) -> None:
-    """Train on upright images, save the model, and measure it on moved images."""
+    """Train on images, save the model, and measure it on rotated and shifted images."""
     from tigranet.devices import select_accelerator
     from tigranet.training import Hardware, is_first_process
     from tigranet.workflows.train import can_resume
@@ -165,6 +183,10 @@ def train(
             data_dir=data_dir,
             recipe={name: value for name, value in values.items() if value is not None},
             hardware=Hardware(kind, devices, nodes, strategy, precision, deterministic),
+            init=init,
+            quick=quick,
+            first=True,
+            overwrite=overwrite,
             resume=resume,
             log=log,
             command=typed_command(),
@@ -199,7 +221,13 @@ def _print(trained: "TrainedModel") -> None:
     if result.test is None:
         rows.append(["test images", "no test images", ""])
     else:
-        rows.append([f"test images, {trained.data.training_motion}", f"{result.test:.1f}", paper.test if paper else ""])
+        rows.append(
+            [
+                f"test images, {trained.data.orientation or trained.data.unmoved}",
+                f"{result.test:.1f}",
+                paper.test if paper else "",
+            ]
+        )
         if motion.rotated or motion.max_shift:
             rows.append([f"test images, {result.how}", str(result.moved), paper.moved if paper else ""])
         if motion.rotated:
@@ -208,6 +236,8 @@ def _print(trained: "TrainedModel") -> None:
     for row in rows:
         table.add_row(*row[: len(table.columns)])
     print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
+    if trained.comparison is not None:
+        print(trained.comparison)
     print_table(table)
     print(_describe_test(trained))
     if trained.calibration is not None:

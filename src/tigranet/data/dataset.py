@@ -67,7 +67,7 @@ class LabelledImages(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """Images for training, validation and testing: upright, unless ``training_motion`` says something else."""
+    """Images for training, validation and testing."""
 
     name: str
     """Name for reports and files."""
@@ -88,8 +88,20 @@ class DataSet:
     duplicates: DuplicateCounts | None = None
     """Images that occur more than once; None if this was not examined, as for named data sets."""
     training_motion: Isometry = UPRIGHT
-    """Random movement that all images have already, the training images included. The default is none: upright images.
-    """
+    """Random movement that all images have already, the training images included. The default is none."""
+    is_upright: bool = False
+    """Whether it is known that all images are upright, apart from ``training_motion``. Images of a user may have any
+    orientation, and some, such as microscopic images, have no natural one."""
+
+    @property
+    def orientation(self) -> str:
+        """How the images are oriented: ``upright``, ``rotated`` or another movement, or empty if it is not known."""
+        return str(self.training_motion) if self.is_upright or self.training_motion != UPRIGHT else ""
+
+    @property
+    def unmoved(self) -> str:
+        """What to call images that are not moved for a test: ``upright`` where that is known, or ``as they are``."""
+        return self.orientation if self.orientation == str(UPRIGHT) else "as they are"
 
     @property
     def untested_classes(self) -> tuple[str, ...]:

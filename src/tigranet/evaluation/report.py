@@ -112,6 +112,8 @@ class DataSummary:
     """Number of images of each class, by part: train, validation and test."""
     class_names: tuple[str, ...]
     """Names of the classes."""
+    unmoved: str = "upright"
+    """What images that are not moved are called."""
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,7 @@ def _summarise(data: DataSet, how_split: str) -> DataSummary:
         channels=channels,
         images={part: images_per_class(getattr(data, part).labels) for part in ("train", "validation", "test")},
         class_names=data.class_names,
+        unmoved=data.unmoved,
     )
 
 

@@ -19,7 +19,7 @@ QUARTER, NEAREST = "turned by 90 degrees", "rotated, pixels not interpolated"
 
 @dataclass(frozen=True)
 class Robustness:
-    """Accuracies on the test images of a data set, upright and moved, in per cent."""
+    """Accuracies on the test images of a data set, as they are and moved, in per cent."""
 
     data: str
     """Name of the data set."""
@@ -30,10 +30,12 @@ class Robustness:
     moved: dict[str, Accuracy]
     """Accuracy by kind of movement."""
     unanswered: int = 0
-    """Number of upright images for which the network gives NaN or infinity. They count as wrong."""
+    """Number of unmoved images for which the network gives NaN or infinity. They count as wrong."""
+    unmoved: str = "upright"
+    """What the unmoved images are called, see :attr:`tigranet.data.DataSet.unmoved`."""
 
     def drop(self, how: str) -> float:
-        """Return the loss of accuracy from upright to moved images.
+        """Return the loss of accuracy from unmoved to moved images.
 
         Args:
             how: The kind of movement, one of the keys of ``moved``.
@@ -96,7 +98,7 @@ def measure_robustness(net: TIGraNet | ConvNet, data: DataSet, seed: int = 0) ->
 
 
 def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
-    """Measure the accuracy of any network on upright and on moved test images.
+    """Measure the accuracy of any network on test images as they are, and moved.
 
     The movements are: a rotation by 90 degrees, which changes no pixel values; rotations by random angles with bilinear
     interpolation and without interpolation; and random shifts of at most the distance that the data set specifies, or
@@ -125,7 +127,8 @@ def robustness(module: nn.Module, data: DataSet, seed: int = 0) -> Robustness:
     }
     classes = predict(module, test.images)
     upright = 100 * float((classes == test.labels).double().mean())
-    return Robustness(data.name, len(test.labels), upright, moved, int((classes == NO_ANSWER).sum()))
+    unanswered = int((classes == NO_ANSWER).sum())
+    return Robustness(data.name, len(test.labels), upright, moved, unanswered, data.unmoved)
 
 
 def _quarter_turn(images: Tensor) -> Tensor:

@@ -163,24 +163,29 @@ def _summary(report: Report) -> list[str]:
         correct = ", ".join(str(turn.right) for turn in network.quarter_turns)
         quarter_turns = (
             f"Rotating the images by 90, 180 and 270 degrees changes {changed} of the {images} predictions: "
-            f"{network.right} are correct for upright images and {correct} for rotated images."
+            f"{network.right} are correct for {_unmoved_images(report)} and {correct} for rotated images."
         )
     random_angles = f"The accuracy on randomly rotated images is {network.robustness.moved['rotated']}\u00a0%"
     if len(report.subjects) > 1:
         baseline = report.subjects[1].robustness
         random_angles += (
             f"; a plain CNN of the same size, trained on the same images, reaches {baseline.moved['rotated']}\u00a0% "
-            f"(on upright images: {network.robustness.upright:.1f}\u00a0% and {baseline.upright:.1f}\u00a0%)"
+            f"(on {_unmoved_images(report)}: {network.robustness.upright:.1f}\u00a0% and {baseline.upright:.1f}\u00a0%)"
         )
     return [quarter_turns, f"{random_angles}."]
 
 
+def _unmoved_images(report: Report) -> str:
+    unmoved = report.subjects[0].robustness.unmoved
+    return "upright images" if unmoved == "upright" else f"images {unmoved}"
+
+
 def _cards(network: Subject) -> list[dict[str, str]]:
-    """Return the boxes with large numbers: upright, quarter turns, and each random transformation."""
+    """Return the boxes with large numbers: unmoved images, quarter turns, and each random transformation."""
     robustness, images = network.robustness, network.robustness.images
     cards = [
         {
-            "title": "Upright",
+            "title": robustness.unmoved.capitalize(),
             "number": f"{robustness.upright:.1f}",
             "unit": "%",
             "note": f"{network.right} of {images} correct",
@@ -196,7 +201,7 @@ def _cards(network: Subject) -> list[dict[str, str]]:
         if transformation != QUARTER_TURN_KEY and "interpolated" not in transformation:
             drop = robustness.drop(transformation)
             several_draws = accuracy.draws > 1
-            note = f"{abs(drop):.1f} points {'lower' if drop >= 0 else 'higher'} than upright"
+            note = f"{abs(drop):.1f} points {'lower' if drop >= 0 else 'higher'} than {robustness.unmoved}"
             cards.append(
                 {
                     "title": _transformation_text(transformation).capitalize(),
@@ -218,7 +223,10 @@ def _accuracy_rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
         ]
 
     rows: list[dict[str, Any]] = [
-        {"images": "upright", "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects]}
+        {
+            "images": subjects[0].robustness.unmoved,
+            "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects],
+        }
     ]
     for number, turn in enumerate(subjects[0].quarter_turns):
         accuracies = [

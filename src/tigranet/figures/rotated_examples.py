@@ -106,7 +106,7 @@ def save_rotated(
         class_names: Names of the classes.
         padding: What enters the corners of rotated images.
         part: The part of the data set that the images belong to, for the title.
-        trained_on: How the training images were moved, for the title.
+        trained_on: Orientation of the training images, for the title; empty if it is not known.
 
     Raises:
         ValueError: If there are no images.
@@ -115,7 +115,8 @@ def save_rotated(
         raise ValueError(f"expected at least one {part} image to draw, got none")
     indices = _example_indices(data, len(class_names))
     present, drawn = (len(labels.unique()) for labels in (data.labels, data.labels[indices]))
-    title = f"predictions for rotated {part} images (trained on {trained_on} images)"
+    trained = f" (trained on {trained_on} images)" if trained_on else ""
+    title = f"predictions for rotated {part} images{trained}"
     if drawn < present:
         title += f"\n{drawn} of {len(class_names)} classes drawn, the most frequent ones"
     width, height = EXAMPLE_INCHES[0] * len(EXAMPLE_ANGLES), EXAMPLE_INCHES[1] * len(indices)

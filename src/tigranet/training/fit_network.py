@@ -1,5 +1,6 @@
 """``fit``: train any network on images according to a recipe."""
 
+import math
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ from tigranet.training.lightning_module import ClassifierModule, Diverged
 from tigranet.training.process_state import preserve_lightning_settings, preserve_random_state
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
+from tigranet.training.settled_moments import SettledMoments, moment_batches, recompute_moments
+from tigranet.training.training_contradiction import warn_of_contradiction
 from tigranet.training.weight_averaging import WeightAveraging
 
 EXPECTED_WARNINGS = (
@@ -55,6 +58,9 @@ def fit(
     The same arguments on the same machine give the same weights. Random generators, log levels and the deterministic
     mode of the process are restored at the end. A process group of ``torch.distributed`` that exists before the call is
     used and stays; one that the training creates is destroyed at the end.
+
+    Before each validation, the moments of normalisations are computed again from some training images, see
+    :mod:`tigranet.training.settled_moments`.
 
     Validation images that hold NaN or infinity are left out, with a warning. One for which the network gives no finite
     loss counts as a wrong answer with equal probabilities for all classes, with a warning as well.
@@ -111,7 +117,11 @@ def fit(
         trainer = L.Trainer(
             max_epochs=recipe.epochs,
             callbacks=_callbacks(
-                recipe, console, Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None, averaging
+                recipe,
+                console,
+                SettledMoments(module, train, recipe),
+                averaging,
+                Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None,
             ),
             check_val_every_n_epoch=recipe.check_every,
             num_sanity_val_steps=0,
@@ -149,10 +159,16 @@ def fit(
             _load_best_weights(lightning_module, checkpoint_folder / BEST_CHECKPOINT, best_state)
         elif averaging:
             averaging.copy_to(lightning_module)
+        module.to(device)  # Lightning may have moved it to the CPU.
+        if keep_best or averaging:  # These weights were validated with moments of their own.
+            recompute_moments(module, moment_batches(train, recipe, device))
+        elif train.weights is None:
+            loss = float(trainer.callback_metrics.get("loss", math.inf))  # none if no epoch was left to train
+            warn_of_contradiction(module, train, loss, recipe.smoothing)
     if _has_process_group() and not group_existed:
         torch.distributed.barrier()
         torch.distributed.destroy_process_group()
-    return module.to(device).eval()
+    return module.eval()
 
 
 def _has_process_group() -> bool:
@@ -179,9 +195,13 @@ def _folder_or_temporary(folder: Path | None) -> Iterator[Path]:
 
 
 def _callbacks(
-    recipe: Recipe, console: Console | None, checkpoints: Checkpoints | None, averaging: WeightAveraging | None
+    recipe: Recipe,
+    console: Console | None,
+    moments: SettledMoments,
+    averaging: WeightAveraging | None,
+    checkpoints: Checkpoints | None,
 ) -> list[L.Callback]:
-    callbacks: list[L.Callback] = [callback for callback in (averaging, checkpoints) if callback]
+    callbacks: list[L.Callback] = [callback for callback in (moments, averaging, checkpoints) if callback]
     if recipe.patience:
         checks = -(-recipe.patience // recipe.check_every)
         # An infinite loss is never the lowest, so patience decides about it too.

@@ -1,14 +1,42 @@
 """A progress bar for training: epochs, loss, validation accuracy and remaining time in one line."""
 
+from time import perf_counter
 from typing import Any
 
 import lightning as L
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+WARM_UP_STEPS = 2
+"""Number of first steps that are not timed, because kernels are compiled in them."""
+TIMED_STEPS, TIMED_SECONDS = 10, 10.0
+"""The duration is estimated after this many timed steps, a validation among them, or after so many seconds."""
+LONG_TRAINING = 60.0
+"""Expected seconds from which on a hint says how to get a faster answer."""
+
+
+def describe_duration(seconds: float) -> str:
+    """Describe an approximate duration.
+
+    Args:
+        seconds: The duration.
+
+    Returns:
+        A phrase.
+
+    Example:
+        >>> describe_duration(8.0), describe_duration(200.0), describe_duration(9000.0)
+        ('about 8 s', 'about 3 min', 'about 2.5 h')
+    """
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {round(seconds / 60)} min" if seconds < 90 * 60 else f"about {seconds / 3600:.1f} h"
+
 
 class FitProgress(L.Callback):
     """Draw a progress bar over all steps of all epochs, with the loss and the validation accuracy.
+
+    After the first steps the expected duration of the training is printed.
 
     Args:
         console: The console to draw on.
@@ -23,6 +51,8 @@ class FitProgress(L.Callback):
             console=console,
         )
         self.task = TaskID(0)
+        self.steps, self.start = 0, 0.0
+        self.has_validated = self.has_estimate = False
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
         """Start the bar at the current step, which is not 0 when training is resumed.
@@ -40,9 +70,33 @@ class FitProgress(L.Callback):
         )
         self.bar.start()
 
-    def on_train_batch_end(self, *_: Any) -> None:
-        """Advance the bar by one step."""
+    def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
+        """Advance the bar by one step, and print the expected duration when it is known.
+
+        Args:
+            trainer: The trainer that runs.
+        """
         self.bar.advance(self.task)
+        self.steps += 1
+        if self.steps <= WARM_UP_STEPS:
+            self.start = perf_counter()
+            return
+        timed, seconds = self.steps - WARM_UP_STEPS, perf_counter() - self.start
+        is_timed = (timed >= TIMED_STEPS and self.has_validated) or seconds >= TIMED_SECONDS
+        if is_timed and not self.has_estimate:
+            self.has_estimate = True
+            self._print_duration(seconds / timed * (int(trainer.estimated_stepping_batches) - trainer.global_step))
+
+    def on_validation_end(self, *_: Any) -> None:
+        """Remember that the time includes a validation."""
+        self.has_validated = True
+
+    def _print_duration(self, seconds: float) -> None:
+        hint = "; --quick gives a first model in seconds, and smaller values of --epochs or --size are faster"
+        self.bar.console.print(
+            f"expected duration: {describe_duration(seconds)}{hint if seconds >= LONG_TRAINING else ''}",
+            soft_wrap=True,
+        )
 
     def on_train_epoch_end(self, trainer: L.Trainer, *_: Any) -> None:
         """Show the number of epochs, the loss and the validation accuracy.

@@ -41,7 +41,8 @@ def decay_at(step: int, decay: float) -> float:
 class WeightAveraging(L.Callback):
     """Average the weights and the running moments of a network over the steps of its training.
 
-    The averages stand in for the weights during validation. Checkpoints hold both. Integers, such as a number of
+    The averages stand in for the weights during validation, with moments that belong to them (see
+    :mod:`tigranet.training.settled_moments`). Checkpoints hold both. Integers, such as a number of
     batches, and tensors that hold infinity on purpose are not averaged. All processes compute the same averages,
     because they have the same weights.
 

@@ -54,5 +54,5 @@ def _draw(path: Path, network: TIGraNet, data: DataSet) -> str | None:
         return "there are no test images"
     from tigranet.figures.rotated_examples import save_rotated
 
-    save_rotated(path, network, images, data.class_names, data.test_motion.padding, part, str(data.training_motion))
+    save_rotated(path, network, images, data.class_names, data.test_motion.padding, part, data.orientation)
     return None

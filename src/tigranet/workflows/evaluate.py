@@ -44,7 +44,7 @@ def evaluate(
     device: str = "auto",
     console: Console | None = None,
 ) -> Evaluation:
-    """Measure a saved network on test images: upright, rotated and shifted.
+    """Measure a saved network on test images: as they are, rotated and shifted.
 
     The data are split as for the training of the network, and images that it was trained on are left out.
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from tigranet.data.augment.rigid import Isometry
 from tigranet.data.class_names import list_names
-from tigranet.data.dataset import UPRIGHT
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.measured_training import TrainingResult
@@ -16,7 +14,8 @@ def model_card(
     command: str = "",
     untested_classes: Sequence[str] = (),
     duplicates: DuplicateCounts | None = None,
-    training_motion: Isometry = UPRIGHT,
+    orientation: str = "upright",
+    method: str | None = None,
 ) -> str:
     """Return the description of a trained network, in Markdown.
 
@@ -26,32 +25,33 @@ def model_card(
         command: The command that trained the network, if one did.
         untested_classes: Names of the classes without test images.
         duplicates: Images of the data that occur more than once, if this was examined.
-        training_motion: Movement that the training images have already.
+        orientation: Orientation of the training images, see :attr:`tigranet.data.DataSet.orientation`.
+        method: How the network was made, if it was not trained by the recipe.
 
     Returns:
         The architecture, the data, the recipe, and a table of the accuracies on test images.
     """
-    never_rotated = "" if training_motion.rotated else ", never rotated"
+    images = f"{orientation} images".lstrip()
+    never_rotated = ", never rotated" if orientation == "upright" else ""
     data = escape_control_characters(result.data)
     origin = f" Trained by `{escape_control_characters(command)}`." if command else ""
     return f"""\
 ## What it is
 
 `{result.architecture}`, {result.parameters:,} parameters, boundary {result.boundary}, trained on {train_images:,}
-{training_motion} images of {data}{never_rotated}. It reads images with values in [0, 1].
+{images} of {data}{never_rotated}. It reads images with values in [0, 1].
 
-Recipe: {result.recipe}.{origin}
+{method or f"Recipe: {result.recipe}."}{origin}
 
 ## What it does
 
-{_accuracies(result, untested_classes, training_motion)}{_copies(duplicates)}"""
+{_accuracies(result, untested_classes, images)}{_copies(duplicates)}"""
 
 
-def _accuracies(result: TrainingResult, untested_classes: Sequence[str], training_motion: Isometry) -> str:
+def _accuracies(result: TrainingResult, untested_classes: Sequence[str], images: str) -> str:
     if result.robustness is None:
-        return _without_test_images(result, training_motion)
-    unmoved = "upright" if training_motion == UPRIGHT else "as they are"
-    rows = [(unmoved, f"{result.robustness.upright:.2f}", "")]
+        return _without_test_images(result, images)
+    rows = [(result.robustness.unmoved, f"{result.robustness.upright:.2f}", "")]
     rows += [
         (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
         for movement, accuracy in result.robustness.moved.items()
@@ -78,14 +78,14 @@ def _copies(duplicates: DuplicateCounts | None) -> str:
     return f"\nImages that occur more than once:\n\n{notes}\n" if sentences else ""
 
 
-def _without_test_images(result: TrainingResult, training_motion: Isometry) -> str:
+def _without_test_images(result: TrainingResult, images: str) -> str:
     rows = [("training images", f"{result.train:.2f}")]
     if result.validation is not None:
         rows.append(("validation images", f"{result.validation:.2f}"))
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"""\
 There were no test images, so its accuracy on new images is not known. Accuracy in per cent on
-{training_motion} images that were used during the training:
+{images} that were used during the training:
 
 | images | accuracy |
 | --- | --- |

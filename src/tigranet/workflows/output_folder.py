@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tigranet.data import DataSet
 from tigranet.data.find_images import image_files
-from tigranet.model_folder import is_model_folder
+from tigranet.model_folder import is_model_folder, is_saved_model
 from tigranet.workflows.load_data import is_named_data_set
 
 
@@ -26,6 +26,27 @@ def check_output_folder(folder: Path, content: str) -> None:
     parent = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise PermissionError(f"'{folder}' cannot be written: '{parent}' is not a folder that you may write to")
+
+
+def check_no_saved_model(folder: Path) -> None:
+    """Check that a training does not replace a model that is already saved.
+
+    Args:
+        folder: The output folder; it need not exist.
+
+    Raises:
+        FileExistsError: If ``folder`` holds a saved model, or the checkpoints of a training that was interrupted.
+    """
+    if is_saved_model(folder):
+        raise FileExistsError(
+            f"'{folder}' holds a saved model, which the training would replace: give another folder, or allow it with "
+            "--overwrite (in Python, overwrite=True)"
+        )
+    if is_model_folder(folder):
+        raise FileExistsError(
+            f"'{folder}' holds the checkpoints of a training that has not finished: continue it with --resume, start "
+            "again with --overwrite (in Python, resume=True or overwrite=True), or give another folder"
+        )
 
 
 def check_apart_from_data(folder: Path, data: str | Path | DataSet, content: str) -> None:

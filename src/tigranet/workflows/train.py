@@ -1,7 +1,7 @@
 """Train a TIGraNet on a data set, save it, and measure it on images as they are and moved."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,32 @@ from rich.console import Console
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
-from tigranet.choose_window import WindowChoice, choose_window
+from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.feature_network import check_channels, feature_architecture
+from tigranet.fine_tuning import load_start
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
 from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.data_notices import data_notices
+from tigranet.workflows.describe_training import describe_data, describe_network
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
-from tigranet.workflows.load_data import is_named_data_set, load_data
-from tigranet.workflows.measured_training import TrainingResult, measure, train_module
+from tigranet.workflows.first_answer import MAX_IMAGES, Comparison, FirstAnswer, compare_with, first_answer
+from tigranet.workflows.load_data import load_data
+from tigranet.workflows.measured_training import TrainingResult, count_parameters, measure, train_module
 from tigranet.workflows.model_calibration import ModelCalibration, calibrate_network, write_calibration
 from tigranet.workflows.model_card import model_card
-from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
+from tigranet.workflows.output_folder import check_apart_from_data, check_no_saved_model, check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 
+SHORT_TRAINING = 100
+"""Number of steps below which a training needs no first answer, because it takes seconds itself."""
+QUICK_METHOD = "Only the last layer is fitted: logistic regression on the invariant features of the other layers."
+"""Sentence of the model card."""
 PICTURE_FILE = "rotated.png"
 """Name of the picture in the output folder: rotated test images with the answers of the network. Without test images it
 shows validation images."""
@@ -54,6 +62,10 @@ class TrainedModel:
     """Files that could not be read, with the reasons."""
     calibration: ModelCalibration | None = None
     """The calibration on validation images, which label sets need; None if there are no validation images."""
+    first: FirstAnswer | None = None
+    """The linear classifier on invariant features, if one was fitted. With ``quick`` it is the model."""
+    comparison: Comparison | None = None
+    """The accuracies of the trained network and of that classifier on the same images."""
     paper: PaperResult | None = None
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
@@ -74,12 +86,16 @@ def train(
     data_dir: Path | None = None,
     recipe: Mapping[str, Any] | None = None,
     hardware: Hardware | None = None,
+    init: str | Path | None = None,
+    quick: bool = False,
+    first: bool = False,
+    overwrite: bool = False,
     resume: bool = False,
     log: Log = "csv",
     command: str = "",
     console: Console | None = None,
 ) -> TrainedModel:
-    """Train a network on upright images, save it, and measure it on moved images.
+    """Train a network on images, save it, and measure it on moved images.
 
     The model is saved as soon as it is trained, so that it is not lost if measuring or drawing fails.
 
@@ -101,6 +117,14 @@ def train(
         data_dir: Folder of the named data sets.
         recipe: Fields of :class:`~tigranet.training.Recipe` to use instead of the defaults.
         hardware: What to train on; by default the best device that there is.
+        init: The folder or the name of a saved network to start from, instead of random weights. Its architecture,
+            boundary, window and margin are kept. Classes that both have keep their weights of the last layer.
+        quick: Whether to fit a linear classifier to invariant features in seconds, instead of training, see
+            :func:`tigranet.workflows.first_answer.first_answer`. With ``init``, the features are those of that network.
+        first: Whether to start with such a classifier, on at most
+            :data:`~tigranet.workflows.first_answer.MAX_IMAGES` images, and to compare the trained network with it. A
+            training of fewer than :data:`SHORT_TRAINING` steps needs none.
+        overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
         log: Where to write losses, beside the checkpoints.
         command: The command that the user typed, for the model card.
@@ -110,14 +134,25 @@ def train(
         The network, the accuracies, and the files that were written.
 
     Raises:
+        FileExistsError: If ``output`` holds a model, and neither ``overwrite`` nor ``resume`` is set.
         OSError: If ``output`` cannot be written, or if another process is training a model there.
+        ValueError: If arguments contradict each other, or if the network of ``init`` does not fit the images.
     """
     folder = None if output is None else Path(output)
     if folder is not None:
         check_output_folder(folder, "model")
         check_apart_from_data(folder, data, "model")
+        if not overwrite and not resume and is_first_process():
+            check_no_saved_model(folder)
+    if quick and resume:
+        raise ValueError("quick takes seconds and writes no checkpoints, so there is nothing to resume: leave out one")
     if isinstance(architecture, str):
         architecture = Architecture.parse(architecture)
+    start = None if init is None else load_start(init, architecture, boundary, window, margin)
+    if start is not None:
+        architecture, boundary, window, margin = start.architecture, start.boundary, start.window, start.margin
+        color = color or start.in_maps > 1
+        size = size or start.image_size
     loaded = load_data(
         data,
         seed=seed,
@@ -131,29 +166,54 @@ def train(
     )
     data_set = loaded.data
     images = len(data_set.train.labels)
-    motion = data_set.training_motion
+    if start is not None:
+        check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
     preset = choose_preset(images, max(height, width))
-    layers = architecture or Architecture.parse(preset)
+    layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
-    if console:
-        console.print(
-            f"{data_set.name}: {images} {motion} training images{'' if motion.rotated else ', never rotated'}"
-        )
-        for line in _describe_choices(data, data_set, None if architecture else preset, chosen_window):
-            console.print(line, markup=False, soft_wrap=True)
-        console.print(f"recipe: {training_recipe}")
-        for notice in data_notices(data_set):
-            console.print(notice, markup=False, soft_wrap=True)
-    network = _new_network(layers, data_set, boundary, chosen_window.window, margin, seed)
+
+    answer_options: dict[str, Any] = {
+        "boundary": boundary,
+        "window": window,
+        "margin": margin,
+        "seed": seed,
+        "grouped": group is not None,
+        "device": "cpu" if hardware is not None and hardware.accelerator == "cpu" else "auto",
+    }
+    _print(console, *describe_data(data, data_set))
+    rival: FirstAnswer | None = None
+    if quick:
+        with console.status("computing features") if console else nullcontext():
+            rival = first_answer(data_set, network=init or layers, **answer_options)
+        network = rival.network
+        layers = network.architecture
+    else:
+        network = _new_network(layers, data_set, boundary, chosen_window.window, margin, seed, start)
+    reason = _describe_reason(images, None if architecture else preset, init, quick)
+    name = str(layers) if architecture or quick else preset
+    _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
+    if not quick:
+        _print(console, f"recipe: {training_recipe}")
+    _print(console, *data_notices(data_set))
+    steps = training_recipe.epochs * -(-images // training_recipe.batch_size)
+    if first and not quick and not resume and is_first_process() and steps >= SHORT_TRAINING:
+        rival = _accuracy_to_beat(data_set, console, answer_options)
+    if rival is not None:
+        goal = "" if quick or rival.accuracy is None else ": the accuracy to beat"
+        _print(console, f"linear classifier on invariant features: {rival}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     if folder is not None:
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
     with hold_output(folder):
-        seconds = train_module(network, data_set, training_recipe, console, **fit_options)
+        if quick:
+            assert rival is not None
+            seconds = rival.seconds
+        else:
+            seconds = train_module(network, data_set, training_recipe, console, **fit_options)
         origin = {
             "data": data_set.name if isinstance(data, DataSet) else str(data),
             "seed": seed,
@@ -164,6 +224,9 @@ def train(
             "command": command,
             "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
             "untested_classes": list(data_set.untested_classes),
+            "init": None if init is None else str(init),
+            "quick": quick,
+            "first_answer": None if rival is None else rival.to_json(),
         }
         saves = folder is not None and is_first_process()
         hashes = content_hashes(data, data_set) if saves else {}
@@ -181,9 +244,18 @@ def train(
             result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             network.cpu()
             record = result.to_json() | origin
+            comparison = None if rival is None or quick else compare_with(rival, network, data_set)
             picture = None
             if folder is not None and saves:
-                about = model_card(result, images, command, data_set.untested_classes, loaded.duplicates, motion)
+                about = model_card(
+                    result,
+                    images,
+                    command,
+                    data_set.untested_classes,
+                    loaded.duplicates,
+                    data_set.orientation,
+                    QUICK_METHOD if quick else None,
+                )
                 network.save_pretrained(folder, model_card_kwargs={"about": about})
                 write_training_file(folder, record | hashes)
                 picture = draw_rotated_examples(folder / PICTURE_FILE, network, data_set, console)
@@ -196,6 +268,8 @@ def train(
         picture=picture,
         unreadable_files=loaded.unreadable_files,
         calibration=calibration,
+        first=rival,
+        comparison=comparison,
         paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,
     )
 
@@ -213,11 +287,19 @@ def can_resume(output: str | Path) -> bool:
 
 
 def _new_network(
-    architecture: Architecture, data: DataSet, boundary: Boundary, window: Window, margin: int, seed: int
+    architecture: Architecture,
+    data: DataSet,
+    boundary: Boundary,
+    window: Window,
+    margin: int,
+    seed: int,
+    start: TIGraNet | None = None,
 ) -> TIGraNet:
     """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
     channels, height, width = data.train.images.shape[1:]
     with seeded(seed):
+        if start is not None:
+            return start.with_classes(len(data.class_names), data.class_names, height if height == width else None)
         return TIGraNet(
             architecture,
             len(data.class_names),
@@ -230,21 +312,31 @@ def _new_network(
         )
 
 
-def _describe_choices(
-    data: str | Path | DataSet, data_set: DataSet, preset: str | None, window: WindowChoice
-) -> list[str]:
-    """Return one sentence each about the size of the images, the network if it was chosen, and the window."""
-    channels, height, width = data_set.train.images.shape[1:]
-    kind = "grey" if channels == 1 else "colour" if channels == 3 else f"{channels} channels"
-    size = f"images: {width}x{height} pixels, {kind}"
-    if not isinstance(data, DataSet) and not is_named_data_set(data):
-        size += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
-    sentences = [size, window.reason]
-    if preset is not None:
-        count = len(data_set.train.labels)
-        reason = f"the default for {count} training images of this size"
-        sentences.insert(1, f"network: {preset}, {reason}; --architecture names another one")
-    return sentences
+def _print(console: Console | None, *lines: str) -> None:
+    if console:
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str, Any]) -> FirstAnswer | None:
+    """Return a first answer on some of the images; an error is a notice, because the training does not need it."""
+    try:
+        with console.status("computing a first answer") if console else nullcontext():
+            return first_answer(data, max_images=MAX_IMAGES, **options)
+    except ValueError as error:
+        _print(console, f"no first answer: {error}")
+        return None
+
+
+def _describe_reason(images: int, preset: str | None, init: str | Path | None, quick: bool) -> str:
+    """Explain the choice of the network."""
+    if init is not None:
+        return f"starts from '{init}'" + (", whose features are not trained" if quick else "")
+    if preset is None:
+        return "as requested"
+    if quick:
+        return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
+    return f"the default for {images} training images of this size; --architecture names another one"
 
 
 @contextmanager

@@ -52,6 +52,8 @@ class NamedDataSet:
     upright."""
     test_motion: Isometry = ROTATED
     """Random movement that is applied to the test images when a network is tested."""
+    is_upright: bool = True
+    """Whether the images of the source are upright. Some have no natural orientation."""
 
     def load(self, name: str, seed: int, folder: Path) -> DataSet:
         """Read the source and draw the three parts.
@@ -81,6 +83,7 @@ class NamedDataSet:
             test,
             test_motion=self.test_motion,
             training_motion=self.training_motion,
+            is_upright=self.is_upright,
         )
 
     def _draw(self, pool: ImagePool, seed: int, generator: torch.Generator) -> Sequence[Tensor]:

@@ -154,6 +154,7 @@ REGISTRY: dict[str, NamedDataSet] = {
         neu_steel.CLASSES,
         (300, 0, 1_500),
         test_motion=ROTATED_PHOTO,
+        is_upright=False,
     ),
     "cifar10": NamedDataSet(
         "10 classes of photographs in colour, 32x32, tested rotated: 45,000 + 5,000 + 10,000",
@@ -169,6 +170,7 @@ REGISTRY: dict[str, NamedDataSet] = {
         (22_836, 1_500, 6_000),
         stratified=True,
         test_motion=ROTATED_ON_BACKGROUND,
+        is_upright=False,
     ),
 }
 

@@ -1,0 +1,72 @@
+"""Small data sets for measurements: a few images per class to train on, and other images to test, rotated at random."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from tigranet.data import DataSet, LabelledImages, load
+from tigranet.data.augment.rigid import Isometry
+from tigranet.data.splits import draw
+
+PLANKTON_CLASSES = 8
+"""Number of classes that are drawn from the 121 of the plankton."""
+MIN_CLASS_IMAGES = 150
+"""Number of images that a class of plankton must have to be drawn."""
+TEST_IMAGES = 400
+"""Largest number of test images."""
+
+
+def plankton(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw classes of plankton, training images of them, and test images."""
+    data = load("plankton", seed, folder)
+    counts = data.train.labels.bincount()
+    generator = np.random.default_rng(seed)
+    large = np.flatnonzero(counts.numpy() >= MIN_CLASS_IMAGES)
+    classes = torch.from_numpy(np.sort(generator.choice(large, PLANKTON_CLASSES, replace=False)))
+
+    def select(part: LabelledImages) -> LabelledImages:
+        rows = torch.nonzero(torch.isin(part.labels, classes)).flatten()
+        return LabelledImages(part.images[rows], torch.searchsorted(classes, part.labels[rows]))
+
+    names = tuple(data.class_names[label] for label in classes.tolist())
+    return _reduced("plankton", names, select(data.train), select(data.test), data.test_motion, images, seed)
+
+
+def steel(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training and test images of the steel defects."""
+    data = load("neu-steel", seed, folder)
+    everything = LabelledImages(
+        torch.cat([data.train.images, data.test.images]), torch.cat([data.train.labels, data.test.labels])
+    )
+    train, test = draw(everything.labels, data.class_names, seed, min(images, len(everything.labels) - TEST_IMAGES))
+    return _reduced(
+        "steel", data.class_names, everything.take(train), everything.take(test), data.test_motion, images, seed
+    )
+
+
+def eth80(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training images of ETH-80, and test images of other objects."""
+    data = load("eth80-objects", seed, folder)
+    motion = Isometry(rotated=True, padding="reflection")
+    return _reduced("eth80", data.class_names, data.train, data.test, motion, images, seed)
+
+
+SETS: dict[str, Callable[[int, int, Path], DataSet]] = {"plankton": plankton, "steel": steel, "eth80": eth80}
+"""By name: functions of the number of training images, the seed and the data folder."""
+
+
+def _reduced(
+    name: str,
+    class_names: tuple[str, ...],
+    train: LabelledImages,
+    test: LabelledImages,
+    motion: Isometry,
+    images: int,
+    seed: int,
+) -> DataSet:
+    if images < len(train.labels):
+        train = train.take(draw(train.labels, class_names, seed, images)[0])
+    order = torch.randperm(len(test.labels), generator=torch.Generator().manual_seed(seed))
+    return DataSet(name, class_names, train, train.take([]), test.take(order[:TEST_IMAGES]), motion)

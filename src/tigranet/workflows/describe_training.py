@@ -1,0 +1,67 @@
+"""What a training understood: the images, the parts, the network and the choices made for the user, one line each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tigranet.data import DataSet
+from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.image_io import read_image_size
+from tigranet.workflows.load_data import is_named_data_set
+
+EXAMINED_FILES = 50
+"""Number of files whose original sizes are read."""
+
+
+def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
+    """Describe the images of a training: how many there are, of which classes, and how they were scaled.
+
+    Args:
+        data: The data as a workflow received it.
+        data_set: The data set that was loaded from it.
+
+    Returns:
+        Two lines.
+    """
+    counts = [len(part.labels) for part in (data_set.train, data_set.validation, data_set.test)]
+    orientation = f"{data_set.orientation} " if data_set.orientation else ""
+    never_rotated = ", never rotated" if data_set.orientation == "upright" else ""
+    others = f"{counts[1]} validation and {counts[2]} test images"
+    classes = f"{len(data_set.class_names)} classes"
+    first = f"{data_set.name}: {counts[0]} {orientation}training images{never_rotated}, {others} of {classes}"
+    channels, height, width = data_set.train.images.shape[1:]
+    kind = "grey" if channels == 1 else "colour" if channels == 3 else f"{channels} channels"
+    second = f"images: {width}x{height} pixels, {kind}"
+    if not isinstance(data, DataSet) and not is_named_data_set(data):
+        second += _describe_scaling(data_set.test_files or (), max(height, width))
+        second += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
+    return [first, second]
+
+
+def _describe_scaling(files: Sequence[str], side: int) -> str:
+    """Describe how some of the files were scaled; nothing if their sizes are not known."""
+    sides = []
+    for file in files[:: max(1, len(files) // EXAMINED_FILES)][:EXAMINED_FILES]:
+        try:
+            sides.append(max(read_image_size(Path(file))))
+        except (UnreadableImageError, OSError):  # the pixels came from the cache
+            continue
+    if not sides:
+        return ""
+    if min(sides) == max(sides) == side:
+        return ", not scaled"
+    original = f"{min(sides)}" if min(sides) == max(sides) else f"{min(sides)} to {max(sides)}"
+    return f", scaled so that the longer side of {original} pixels becomes {side}"
+
+
+def describe_network(name: str, parameters: int, reason: str) -> str:
+    """Describe the network that is trained.
+
+    Args:
+        name: Its preset or its layers.
+        parameters: Number of parameters.
+        reason: Why this network was chosen, and how to choose another one.
+
+    Returns:
+        One line.
+    """
+    return f"network: {name}, {parameters:,} parameters, {reason}"

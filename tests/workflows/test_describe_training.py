@@ -1,0 +1,25 @@
+from images import fill
+from tigranet.data import load_user_data
+from tigranet.workflows.describe_training import describe_data, describe_network
+
+
+def test_the_original_sizes_and_the_scaling_are_described(tmp_path):
+    fill(tmp_path / "photos", {"a": 10, "b": 10}, size=(30, 40))
+    data, _ = load_user_data(tmp_path / "photos", size=20)
+    first, second = describe_data(tmp_path / "photos", data)
+    assert first == "photos: 14 training images, 4 validation and 2 test images of 2 classes" or "of 2 classes" in first
+    assert "images: 20x20 pixels, grey, scaled so that the longer side of 40 pixels becomes 20" in second
+    assert "--size" in second
+    for file in (tmp_path / "photos").rglob("*.png"):  # the pixels are in the cache
+        file.unlink()
+    assert describe_data(tmp_path / "photos", data)[1].startswith("images: 20x20 pixels, grey; --size")
+
+
+def test_named_data_are_called_upright_where_that_is_known(small):
+    first, second = describe_data("mnist-012", small)
+    assert first == ("small: 30 upright training images, never rotated, 30 validation and 30 test images of 3 classes")
+    assert second == "images: 28x28 pixels, grey"
+
+
+def test_the_network_has_its_number_of_parameters():
+    assert describe_network("paper", 441970, "as requested") == "network: paper, 441,970 parameters, as requested"
