@@ -171,7 +171,8 @@ def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(
     assert written.count(b"\n") == 1 + 30 + 3
     for name in reasons.keys() - bad.keys():
         assert name in written
-    trained = warm_process.tigranet("train", folder, "-o", model, "--epochs", 1, "--architecture", "SC[2,2]-S[2]")
+    options = ("--epochs", 1, "--architecture", "SC[2,2]-S[2]", "--overwrite")
+    trained = warm_process.tigranet("train", folder, "-o", model, *options)
     assert trained.returncode == 0, trained.stderr
     assert f"{len(bad)} files were left out:" in trained.stderr
 

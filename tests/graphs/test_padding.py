@@ -54,3 +54,26 @@ def test_the_memory_format_is_kept():
     assert padded.is_contiguous(memory_format=torch.channels_last)
     torch.testing.assert_close(padded, F.pad(images, (1, 1, 1, 1), mode="replicate"))
     assert pad_images(torch.rand(2, 3, 4, 5), 1, False, False).is_contiguous()
+
+
+COMPILED = """
+import torch
+from tigranet.graphs.padding import pad_images
+
+compiled = torch.compile(pad_images, fullgraph=True, backend="aot_eager")
+images = torch.rand(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+g = torch.rand(2, 3, 8, 9, dtype=torch.float64)
+for wrap_rows, wrap_columns in [(False, False), (True, False), (True, True)]:
+    results = []
+    for pad in (compiled, pad_images):
+        padded = pad(images, 2, wrap_rows, wrap_columns)
+        results.append((padded.detach(), *torch.autograd.grad(padded, images, g)))
+    for actual, expected in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected)
+"""
+
+
+def test_a_compiler_can_trace_it(warm_process):
+    """Runs in a process of its own without type checks, which a compiler cannot trace."""
+    result = warm_process.run(COMPILED)
+    assert result.returncode == 0, result.stderr

@@ -207,7 +207,7 @@ def test_special_files_in_place_of_data(check, folder, model):
     paths = [special / name for name in names]
     cases = [Case(path.name, ("predict", str(model), str(path)), "refused", (path.name,)) for path in paths]
     cases += [Case(path.name, ("from_pretrained", str(path)), "refused", (path.name,)) for path in paths]
-    cases += [Case(path.name, ("train", str(path), *TINY), "refused", (path.name,)) for path in paths]
+    cases += [Case(path.name, ("train", str(path), "--overwrite", *TINY), "refused", (path.name,)) for path in paths]
     check(cases)
 
 

@@ -14,7 +14,7 @@ SIZE = 12
 """Side length in pixels of the images that the networks of these tests read."""
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def _plain_kernels():
     """No test here is about kernels, and the fused ones take seconds to load."""
     with pytest.MonkeyPatch.context() as patch:

@@ -34,7 +34,7 @@ def test_the_layers_with_running_estimates_are_found():
     assert normalisations(module) == [module[2], module[4]]
     assert not normalisations(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2, track_running_stats=False)))
     net = TIGraNet("LC[2,3,4]-MO[3]-S[1]", 2)
-    assert len(normalisations(net)) == 3  # two in MO, and the standardisation of the statistics
+    assert len(normalisations(net)) == 4  # two in MO, and the standardisations of images and statistics
 
 
 def test_moments_of_one_batch_standardise_that_batch():

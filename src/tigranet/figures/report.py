@@ -19,6 +19,7 @@ from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import Accuracy
 from tigranet.evaluation.calibration_report import CalibrationReport
+from tigranet.evaluation.moved_logits import UPRIGHT
 from tigranet.evaluation.report import QUARTERS, Report, Subject
 from tigranet.figures.confusion import MAX_DRAWN_CLASSES, classes_with_most_errors, confusion_size, draw_confusion
 from tigranet.figures.curves import (
@@ -126,7 +127,7 @@ def render(report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] 
         classes=[report.classes[label] for label in classes],
         classes_note=_note(len(classes), class_count, "shown, those with the most errors"),
         calibration=report.calibration,
-        calibration_rows=_calibration_rows(report.calibration),
+        calibration_rows=_calibration_rows(report.calibration, report.data.unmoved),
         error_count=report.mistakes,
         errors=[
             {
@@ -318,16 +319,14 @@ def _evidence_uri(image: Tensor, evidence: Tensor | None) -> str | None:
     return png_data_uri(torch.from_numpy(overlay_evidence(image, evidence)).permute(2, 0, 1) / 255)
 
 
-def _calibration_rows(calibration: CalibrationReport | None) -> list[tuple[str, list[str]]]:
+def _calibration_rows(calibration: CalibrationReport | None, unmoved: str) -> list[tuple[str, list[str]]]:
     """Return the expected calibration errors: a rotation, and the errors without and with temperature scaling."""
     if calibration is None:
         return []
     columns = [calibration.errors, *([calibration.scaled_errors] if calibration.scaled_errors else [])]
+    names = {UPRIGHT: unmoved, QUARTER_TURN_KEY: "rotated by 90 degrees"}
     return [
-        (
-            "rotated by 90 degrees" if rotation == QUARTER_TURN_KEY else _transformation_text(rotation),
-            [f"{errors[rotation]:.1f}" for errors in columns],
-        )
+        (names.get(rotation) or _transformation_text(rotation), [f"{errors[rotation]:.1f}" for errors in columns])
         for rotation in calibration.errors
     ]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 
@@ -27,7 +27,19 @@ def pad_images(
     """
     if border == 0:
         return images
+    if torch.compiler.is_compiling():  # a compiler cannot trace a function with its own derivatives
+        rows, columns = (
+            _sources(images.shape[axis], border, wraps, images.device)
+            for axis, wraps in ((-2, wrap_rows), (-1, wrap_columns))
+        )
+        return images.index_select(-2, rows).index_select(-1, columns)
     return _pad(images, border, wrap_rows, wrap_columns)
+
+
+def _sources(size: int, border: int, wraps: bool, device: torch.device) -> Int[Tensor, " padded_size"]:
+    """Return the position inside the image that each position of a padded axis is a copy of."""
+    positions = torch.arange(-border, size + border, device=device)
+    return positions % size if wraps else positions.clamp(0, size - 1)
 
 
 class _Pad(torch.autograd.Function):

@@ -56,6 +56,8 @@ def recompute_moments(module: nn.Module, batches: Iterable[Tensor]) -> None:
         batches: Batches of at least two images.
     """
     parts = normalisations(module)
+    if not parts:
+        return
     modes = {part: part.training for part in module.modules()}
     with torch.no_grad(), _plain_averages(parts):
         module.eval()
