@@ -7,8 +7,9 @@ from tigranet.idle_threads import let_idle_threads_sleep
 
 if TYPE_CHECKING:
     from tigranet.architecture import Architecture
-    from tigranet.estimator import InvariantFeatures, TIGraNetClassifier
+    from tigranet.estimator import TIGraNetClassifier
     from tigranet.graphs import GridLaplacian, Laplacian, SparseLaplacian
+    from tigranet.invariant_features import InvariantFeatures
     from tigranet.layers import DynamicPool, GradientProduct, MixedConv, OrientedProduct, SpectralConv, Statistics
     from tigranet.model import TIGraNet
 
@@ -35,7 +36,8 @@ _NAMES_BY_MODULE = {
     "graphs": ("GridLaplacian", "Laplacian", "SparseLaplacian"),
     "layers": ("DynamicPool", "GradientProduct", "MixedConv", "OrientedProduct", "SpectralConv", "Statistics"),
     "model": ("TIGraNet",),
-    "estimator": ("InvariantFeatures", "TIGraNetClassifier"),
+    "estimator": ("TIGraNetClassifier",),
+    "invariant_features": ("InvariantFeatures",),
 }
 
 let_idle_threads_sleep()

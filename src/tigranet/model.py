@@ -9,25 +9,16 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tigranet.architecture import DP, GB, GC, GP, LC, MAX_MAPS, MC, MO, MP, OP, SC, Architecture, D, R, S
+from tigranet.architecture import DP, LC, MAX_MAPS, Architecture, D, S
 from tigranet.choices import Window
+from tigranet.graph_layer import build_graph_layer
 from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours, check_grid_options
 from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
-from tigranet.layers.coarsen import Coarsen
 from tigranet.layers.disc_window import window_images, window_maps
-from tigranet.layers.dynamic_pool import DynamicPool, Ties
-from tigranet.layers.gradient_product import GradientProduct
-from tigranet.layers.group_block import GroupBlock
-from tigranet.layers.mirror_product import MirrorProduct
-from tigranet.layers.mixed_conv import MixedConv
-from tigranet.layers.orientation_max import OrientationMax
-from tigranet.layers.oriented_product import OrientedProduct
-from tigranet.layers.residual_product import ResidualProduct
-from tigranet.layers.spectral_conv import SpectralConv
+from tigranet.layers.dynamic_pool import Ties
 from tigranet.layers.standardise import Standardise
 from tigranet.layers.statistics import Statistics
-from tigranet.layers.steerable_conv import GroupConv, LiftingConv
 from tigranet.model_limits import (
     MAX_CLASSES,
     MAX_IMAGE_SIZE,
@@ -200,7 +191,7 @@ class TIGraNet(Pretrained, nn.Module):
                     width = units
                 case _:
                     orientations = layer.orientations if isinstance(layer, LC) else orientations
-                    self.graph_layers.append(module := _graph_layer(layer, width, orientations, span, ties))
+                    self.graph_layers.append(module := build_graph_layer(layer, width, orientations, span, ties))
                     width = getattr(module, "out_maps", width)  # Pooling does not change the number of maps.
         self.dropout = nn.Dropout(0.0)
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
@@ -407,33 +398,3 @@ def _standardise(num_statistics: int, architecture: Architecture) -> Standardise
     few images activate it, would grow without bound if it were divided by its own small deviation.
     """
     return Standardise(num_statistics, eps=1e-5) if architecture.has_group_convolutions else Standardise(num_statistics)
-
-
-def _graph_layer(layer: Layer, in_maps: int, orientations: int, span: float, ties: Ties) -> nn.Module:
-    """Build the module of a graph layer."""
-    match layer:
-        case SC(maps, degree):
-            return SpectralConv(in_maps, maps, degree, span)
-        case MC(maps, degree):
-            return MixedConv(in_maps, maps, degree)
-        case OP(pairs, smoothings):
-            return OrientedProduct(in_maps, pairs, smoothings)
-        case MP(pairs, smoothings):
-            return MirrorProduct(in_maps, pairs, smoothings)
-        case GP(pairs, smoothings):
-            return GradientProduct(in_maps, pairs, smoothings)
-        case R(pairs, smoothings, degree):
-            return ResidualProduct(in_maps, pairs, smoothings, degree)
-        case LC(features, size):
-            return LiftingConv(in_maps, features, orientations, size)
-        case GC(features, size):
-            return GroupConv(in_maps, features, orientations, size)
-        case GB(size):
-            return GroupBlock(in_maps, orientations, size)
-        case MO(maps):
-            return OrientationMax(in_maps, maps, orientations)
-        case D():
-            return Coarsen()
-        case DP(num_active):
-            return DynamicPool(num_active, ties)
-    raise TypeError(f"expected a graph layer, got {layer!r}")

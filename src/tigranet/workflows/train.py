@@ -198,7 +198,7 @@ def train(
         _print(console, f"recipe: {training_recipe}")
     _print(console, *data_notices(data_set))
     steps = training_recipe.epochs * -(-images // training_recipe.batch_size)
-    if first and not quick and not resume and is_first_process() and steps >= SHORT_TRAINING:
+    if first and not quick and is_first_process() and steps >= SHORT_TRAINING:
         rival = _accuracy_to_beat(data_set, console, answer_options)
     if rival is not None:
         goal = "" if quick or rival.accuracy is None else ": the accuracy to beat"
