@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import tigranet
 from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
 from tigranet.architecture import Architecture
-from tigranet.feature_network import FEATURE_ARCHITECTURE
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
 
@@ -538,16 +537,3 @@ def test_a_fit_may_start_from_a_saved_network(digits, tmp_path):
         TIGraNetClassifier("paper", init=tmp_path, **options).fit(images, names)
     with pytest.raises(ValueError, match="channels"):
         TIGraNetClassifier(init=tmp_path, **options).fit(np.stack([images] * 3, -1), names)
-
-
-def test_the_default_features_and_those_of_shipped_networks(digits):
-    images, _ = digits
-    features = InvariantFeatures().fit(images[:20])
-    assert str(features.model_.architecture) == FEATURE_ARCHITECTURE
-    turned = features.transform(np.rot90(images[:20], axes=(1, 2)))
-    np.testing.assert_allclose(turned, features.transform(images[:20]), rtol=1e-3, atol=1e-4)
-    shipped = InvariantFeatures("paper-mnist-012").fit(images[:20])
-    expected = TIGraNet.from_pretrained("paper-mnist-012").features(torch.from_numpy(images[:20, None]).float())
-    np.testing.assert_allclose(shipped.transform(images[:20]), expected.detach(), rtol=1e-5)
-    with pytest.raises(ValueError, match="channels"):
-        InvariantFeatures("paper-mnist-012").fit(np.stack([images] * 3, -1))

@@ -271,6 +271,18 @@ def test_a_training_starts_with_the_accuracy_to_beat(small, monkeypatch):
     assert train(small, **SMALL, first=True).first is None  # a training of one step
 
 
+def test_a_resumed_training_has_the_record_of_an_uninterrupted_one(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SHORT_TRAINING", 2)
+    options = {"architecture": "SC[2,2]-S[2]", "first": True}
+    train(folder, tmp_path / "model", recipe={"epochs": 4}, **options)
+    resumed = train(folder, tmp_path / "model", recipe={"epochs": 4}, resume=True, **options)
+    whole = train(folder, tmp_path / "other", recipe={"epochs": 4}, **options)
+    for record in (resumed.record, whole.record):
+        record["first_answer"].pop("seconds")
+    assert resumed.record["first_answer"] == whole.record["first_answer"]
+    assert resumed.comparison == whole.comparison
+
+
 def test_a_training_starts_from_a_saved_network(small, tmp_path):
     first = train(small, tmp_path / "model", architecture="SC[2,2]-S[2]-FC[4]", recipe={"epochs": 2}, margin=1)
     data = replace(small, class_names=("2", "0", "new"))

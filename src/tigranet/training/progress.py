@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 WARM_UP_STEPS = 2
 """Number of first steps that are not timed, because kernels are compiled in them."""
 TIMED_STEPS, TIMED_SECONDS = 10, 10.0
-"""The duration is estimated after this many timed steps, a validation among them, or after so many seconds."""
+"""The duration is estimated after this many steps and a validation, at the latest after this many seconds."""
 LONG_TRAINING = 60.0
-"""Expected seconds from which on a hint says how to get a faster answer."""
+"""Expected duration in seconds above which the user is told how to get a faster answer."""
 
 
 def describe_duration(seconds: float) -> str:

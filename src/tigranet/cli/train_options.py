@@ -1,0 +1,86 @@
+"""The options of ``tigranet train`` that need more than a line, beside those of the recipe."""
+
+from typing import Annotated, Any
+
+import typer
+
+from tigranet.choices import WindowOption
+from tigranet.cli.options import HARDWARE_PANEL, MAX_SEED, USER_DATA_PANEL
+
+
+def _user_data(help: str, **settings: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=USER_DATA_PANEL, **settings)
+
+
+ArchitectureOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A preset (paper-small and paper are the paper's), or layers such as 'SC[3,3]-S[10]-FC[50]'.",
+        show_default="oriented-small, or oriented above 10,000 training images",
+    ),
+]
+"""The network."""
+WindowChoice = Annotated[
+    WindowOption,
+    typer.Option(
+        help="disc fades out the corners of the images, which a rotation moves out of the frame; auto is disc for "
+        "networks with LC layers if most training images fill their frame, and none otherwise."
+    ),
+]
+"""What the network sees of an image."""
+Margin = Annotated[
+    int,
+    typer.Option(min=0, help="Width in pixels of a border around the images that repeats their outermost pixels."),
+]
+"""Width of a border around the images."""
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, max=MAX_SEED, help="Seed of the split, the initial weights, the batches and the test rotations."
+    ),
+]
+"""The seed of everything random."""
+Size = Annotated[
+    int | None,
+    _user_data("Side length in pixels.", min=2, max=2048, show_default="that of the images, at most 64"),
+]
+"""Side length of a user's images."""
+Color = Annotated[
+    bool,
+    typer.Option("--color", help="Keep all channels instead of converting to grey.", rich_help_panel=USER_DATA_PANEL),
+]
+"""Whether a user's images keep their channels."""
+Group = Annotated[
+    str | None,
+    _user_data(
+        "Keep images of one group, such as the views of one object, in the same part: a column of the CSV file, an "
+        "array of the .npz file, or a regular expression for the path below the folder."
+    ),
+]
+"""Which of a user's images stay together."""
+TrainImages = Annotated[int | None, _user_data("Training images, 1 or more per class; the rest are tested.")]
+"""Number of training images of a user's data."""
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="Fit a linear classifier to invariant features in seconds instead of training: a first model.",
+    ),
+]
+"""Whether to fit a linear classifier only."""
+Init = Annotated[
+    str | None,
+    typer.Option(
+        help="Start from this network instead of random weights: the folder of a saved model, or the name of a "
+        "shipped one. Classes of the same name keep what they have learned.",
+        show_default=False,
+    ),
+]
+"""The network to start from."""
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace a model that is already in the output folder.")]
+"""Whether a model may be replaced."""
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Continue an interrupted training.", rich_help_panel=HARDWARE_PANEL),
+]
+"""Whether to continue an interrupted training."""
