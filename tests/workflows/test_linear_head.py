@@ -26,9 +26,12 @@ def test_probabilities_are_those_of_scikit_learn(classes):
     np.testing.assert_allclose(head(features).softmax(1), expected, atol=1e-3)
 
 
-def test_a_network_answers_like_the_head(mnist_012):
+@pytest.mark.parametrize("architecture", ["SC[2,2]-S[2]", "LC[2,3]-MO[3]-S[3]"])
+def test_a_network_answers_like_the_head(mnist_012, architecture):
+    """Networks with LC add a larger number to the variances of their statistics."""
     images, labels = mnist_012.train.images[:40], mnist_012.train.labels[:40]
-    net = TIGraNet("SC[2,2]-S[2]", 3).eval()
+    torch.manual_seed(0)
+    net = TIGraNet(architecture, 3).eval()
     features = net.features(images).detach()
     head = LinearHead.fit(features, labels, 3)
     head.copy_to(net)

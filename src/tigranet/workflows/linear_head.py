@@ -20,7 +20,7 @@ from tigranet.layers.standardise import Standardise
 from tigranet.model import TIGraNet
 
 EPS = 1e-10
-"""The number that is added to variances, as in :class:`Standardise`."""
+"""The number that is added to variances. A network may add another one."""
 MAX_ITERATIONS = 200
 """Largest number of iterations of the optimiser. A regression that has not converged by then is good enough."""
 INVERSE_PENALTY = 1.0
@@ -89,11 +89,12 @@ class LinearHead(NamedTuple):
         standardise, head = network.standardise, network.classifier[-1]
         if not isinstance(standardise, Standardise) or len(network.classifier) > 1 or not isinstance(head, nn.Linear):
             raise ValueError(f"expected one linear layer after the statistics, got '{network.architecture}'")
+        rescaling = ((self.variance + standardise.eps) / (self.variance + EPS)).sqrt()
         with torch.no_grad():
             standardise.mean.copy_(self.mean)
             standardise.variance.copy_(self.variance)
             standardise.batches.fill_(1)
-            head.weight.copy_(self.weight)
+            head.weight.copy_(self.weight * rescaling)
             head.bias.copy_(self.bias)
 
 
