@@ -61,6 +61,12 @@ def test_channels_are_compared():
         check_channels(TIGraNet("SC[2,2]-S[2]", 2, 3), "x", torch.rand(2, 1, 8, 8))
 
 
+def test_a_linear_head_keeps_the_moments_of_images_and_maps():
+    images = 0.5 + 0.1 * torch.rand(3, 1, 9, 9)
+    net = untrained_network("LC[2,3]-MO[3]-S[1]", images)
+    assert torch.equal(with_linear_head(net, 4).features(images), net.features(images))
+
+
 def test_a_linear_head_keeps_the_features():
     net = TIGraNet("SC[2,2]-DP[9]-S[2]-FC[7]", 3, boundary="torus", margin=1, class_names=["a", "b", "c"])
     linear = with_linear_head(net, 4, class_names=["w", "x", "y", "z"])

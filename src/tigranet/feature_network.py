@@ -149,5 +149,6 @@ def with_linear_head(network: TIGraNet, num_classes: int, **arguments: Any) -> T
     layers = tuple(layer for layer in network.architecture.layers if not isinstance(layer, FC))
     config = network.config | {"architecture": Architecture(layers), "num_classes": num_classes, "class_names": None}
     linear = TIGraNet(**config | arguments)
+    linear.standardise_images.load_state_dict(network.standardise_images.state_dict())
     linear.graph_layers.load_state_dict(network.graph_layers.state_dict())
     return linear.eval()
