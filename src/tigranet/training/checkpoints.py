@@ -23,8 +23,8 @@ from tigranet.training.recipe import ADDED_FIELDS, Recipe
 
 BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
 HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
-UNUSED_DROPOUT = re.compile(r"\n *\(dropout\): Dropout\(p=0(\.0)?, inplace=False\)")
-"""The line of a dropout layer that does nothing in the description of a network. Older versions have no such layer."""
+UNUSED_LAYERS = re.compile(r"\n *\((dropout\): Dropout\(p=0(\.0)?, inplace=False\)|standardise_images\): Identity\(\))")
+"""Lines of layers that do nothing in the description of a network. Older versions do not have these layers."""
 ADDED_CONFIG = {"window": "none", "margin": 0}
 """Values in the configuration of a network that change nothing. Older versions do not have them."""
 
@@ -118,7 +118,7 @@ def training_fingerprint(
         A hexadecimal hash. Trainings with different hashes end with different weights. A training that uses nothing
         that older versions lack has the hash of these versions, so that their checkpoints can be resumed.
     """
-    layers = UNUSED_DROPOUT.sub("", str(module))
+    layers = UNUSED_LAYERS.sub("", str(module))
     settings = {
         field.name: getattr(recipe, field.name)
         for field in fields(recipe)
