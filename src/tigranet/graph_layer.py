@@ -34,8 +34,8 @@ def build_graph_layer(layer: Layer, in_maps: int, orientations: int, span: float
         TypeError: If the layer is none of the maps, such as S.
 
     Example:
-        >>> build_graph_layer(MC(8, 2), in_maps=3, orientations=1, span=2.0, ties="keep")
-        MixedConv(3, 8, degree=2)
+        >>> build_graph_layer(SC(8, 2), in_maps=3, orientations=1, span=2.0, ties="keep")
+        SpectralConv(3, 8, degree=2)
     """
     match layer:
         case SC(maps, degree):
