@@ -71,6 +71,8 @@ class Hardware:
         """
         if self.accelerator == "gpu" and not torch.accelerator.is_available():
             raise ValueError("accelerator is 'gpu', but PyTorch finds no GPU: use 'auto' or 'cpu'")
+        from tigranet.training.launcher import launcher_plugins  # imports Lightning, which takes seconds
+
         return {
             "accelerator": self.accelerator,
             "devices": self.devices,
@@ -78,4 +80,5 @@ class Hardware:
             "strategy": self.strategy,
             "precision": LIGHTNING_PRECISIONS[self.precision],
             "deterministic": self.deterministic,
+            "plugins": launcher_plugins(),
         }
