@@ -1,12 +1,14 @@
-"""Find the image files in a folder and its sub-folders. What cannot be used is reported and never ends the search."""
+"""Find the image files in a folder and its sub-folders. What cannot be used is reported and does not end the search."""
 
 import os
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from tigranet.data.image_io import SUFFIXES
 from tigranet.data.letterbox import UnreadableFile
+from tigranet.data.open_file_limit import TooManyOpenFilesError, open_when_possible
 from tigranet.data.regular_file import kind_of_file
 from tigranet.model_folder import is_begun_training, is_model_folder
 
@@ -136,8 +138,10 @@ def _visible_entries(folder: Path) -> tuple[list[os.DirEntry[str]], str | None]:
     entries: list[os.DirEntry[str]] = []
     failure = None
     try:
-        with os.scandir(folder) as iterator:
+        with open_when_possible(partial(os.scandir, folder)) as iterator:
             entries.extend(entry for entry in iterator if not entry.name.startswith("."))
+    except TooManyOpenFilesError:
+        raise
     except OSError as error:
         failure = _reason(error)
     return sorted(entries, key=lambda entry: entry.name), failure

@@ -15,6 +15,7 @@ from tigranet.data import pillow_pixels
 from tigranet.data.decode_budget import DECODE_BUDGET
 from tigranet.data.decoder_warnings import without_decoder_warnings
 from tigranet.data.image_errors import UnreadableImageError, one_line
+from tigranet.data.open_file_limit import TooManyOpenFilesError
 from tigranet.data.pixel_rows import PixelRows, strip_bytes, unit_strips
 from tigranet.data.regular_file import BinaryFile, open_regular_file
 from tigranet.data.tiff_header import check_tiff_header, is_tiff
@@ -197,6 +198,8 @@ def _one_line_reasons() -> Iterator[None]:
     try:
         with without_decoder_warnings():
             yield
+    except TooManyOpenFilesError:
+        raise
     except UnreadableImageError as error:
         raise UnreadableImageError(one_line(str(error))) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

@@ -3,9 +3,11 @@
 import io
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 from tigranet.data.image_errors import UnreadableImageError
+from tigranet.data.open_file_limit import TooManyOpenFilesError, open_when_possible
 
 BinaryFile = io.BufferedReader | io.BytesIO
 """An open file, on disk or in memory."""
@@ -33,10 +35,13 @@ def open_regular_file(path: Path) -> io.BufferedReader:
     Raises:
         UnreadableImageError: If there is no such file, or if it is a folder, a pipe, a socket or a device, cannot be
             opened, or is empty.
+        TooManyOpenFilesError: If this process can open no further file.
     """
     try:
         _check_kind(os.stat(path))
-        file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
+        file = open_when_possible(partial(open, path, "rb", opener=_open_without_waiting))
+    except TooManyOpenFilesError:
+        raise
     except OSError as error:
         raise UnreadableImageError(error.strerror or str(error)) from None
     except UnreadableImageError:
