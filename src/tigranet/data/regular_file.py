@@ -3,7 +3,6 @@
 import io
 import os
 import stat
-from functools import partial
 from pathlib import Path
 
 from tigranet.data.image_errors import UnreadableImageError
@@ -39,7 +38,7 @@ def open_regular_file(path: Path) -> io.BufferedReader:
     """
     try:
         _check_kind(os.stat(path))
-        file = open_when_possible(partial(open, path, "rb", opener=_open_without_waiting))
+        file = open_when_possible(lambda: open(path, "rb", opener=_open_without_waiting))  # noqa: SIM115 (closed by the caller)
     except TooManyOpenFilesError:
         raise
     except OSError as error:
