@@ -3,10 +3,11 @@ from unittest.mock import Mock
 
 import torch
 
+from tigranet import TIGraNet
 from tigranet.reproduction import experiment_data
 from tigranet.reproduction import run_experiment as module
 from tigranet.reproduction.render import select_records
-from tigranet.reproduction.run_experiment import build_network, load_cached, run_experiment
+from tigranet.reproduction.run_experiment import build_network, load_cached, network_folder, run_experiment
 from tigranet.reproduction.tables import TABLES
 
 
@@ -70,3 +71,15 @@ def test_a_data_set_is_loaded_once_for_consecutive_experiments(small):
     for _ in range(2):
         load_cached("mnist-012", 0, None)
     assert small == [("mnist-012", 0)]
+
+
+def test_trained_networks_are_saved_and_can_name_classes(small, tmp_path):
+    rows = TABLES["table2"].rows
+    network, compared = (next(row for row in rows if row.method == method) for method in ("TIGraNet", "STN"))
+    for row in (network, compared):
+        run_experiment(row, "mnist-012", seed=0, epochs=1, networks=tmp_path)
+    (folder,) = tmp_path.iterdir()  # only TIGraNet is saved
+    assert folder.name == network_folder(network, "mnist-012", 0)
+    net = TIGraNet.from_pretrained(folder)
+    assert net.class_names == load_cached("mnist-012", 0, None).class_names
+    assert net.image_size == 28

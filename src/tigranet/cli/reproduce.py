@@ -43,6 +43,10 @@ def reproduce(
     list_only: Annotated[
         bool, typer.Option("--list", help="Measure nothing; print the numbered rows and the seeds that are measured.")
     ] = False,
+    networks: Annotated[
+        Path | None,
+        typer.Option(help="Save each trained TIGraNet to a sub-folder of this folder.", show_default="none is saved"),
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Measure a table of the paper beside the paper's results, or one of ours. Existing results are kept.
@@ -84,6 +88,7 @@ def reproduce(
             data=data_sets,
             rows=row or (),
             measure=not render_only,
+            networks=networks,
             device=global_options().device,
             command=typed_command(),
             console=console,

@@ -63,6 +63,7 @@ def reproduce(
     data: Sequence[str] = (),
     rows: Sequence[int] = (),
     measure: bool = True,
+    networks: Path | None = None,
     device: str = "auto",
     command: str = "",
     console: Console | None = None,
@@ -83,6 +84,7 @@ def reproduce(
         data: Only these data sets; by default all.
         rows: Only these rows, numbered from 1; by default all.
         measure: Whether to measure; otherwise the table is written from the results that are there.
+        networks: Folder to save the trained TIGraNets to, one sub-folder per run; without one they are not saved.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
         command: The command that the user typed, for the records.
         console: Where to show progress.
@@ -112,6 +114,8 @@ def reproduce(
         raise FileNotFoundError(f"nothing of {name} was measured in '{results}': there is no '{path.name}'")
     if measure:
         check_output_folder(results, "table")
+        if networks is not None:
+            check_output_folder(networks, "network")
     results.mkdir(parents=True, exist_ok=True)
     if seeds is None:
         seeds = range(1 if quick else table.seeds)
@@ -127,7 +131,7 @@ def reproduce(
                 console.print(title)
             try:
                 record = run_experiment(
-                    experiment, data_name, seed, epochs, data_dir, device, console, table.all_columns
+                    experiment, data_name, seed, epochs, data_dir, device, console, table.all_columns, networks
                 )
             except Diverged as error:
                 diverged.append(f"{name}, {title}")

@@ -1,5 +1,6 @@
 """Run one experiment with one seed: build its network, train it, and measure it."""
 
+import re
 from collections.abc import Collection
 from dataclasses import asdict
 from functools import lru_cache
@@ -37,7 +38,10 @@ def build_network(experiment: Experiment, data: DataSet) -> nn.Module:
     is_tigranet = experiment.method == "TIGraNet"
     kind: Any = TIGraNet if is_tigranet else getattr(baselines, experiment.method)
     size = [(height, width)] if issubclass(kind, Baseline) else []
-    network: nn.Module = kind(experiment.architecture, len(data.class_names), *size, channels, **experiment.options)
+    options = dict(experiment.options)
+    if is_tigranet:  # what `predict` needs of a saved network
+        options |= {"class_names": data.class_names, "image_size": height if height == width else None}
+    network: nn.Module = kind(experiment.architecture, len(data.class_names), *size, channels, **options)
     for part in experiment.without:
         setattr(network, part, nn.Identity())
     return network
@@ -52,6 +56,7 @@ def run_experiment(
     device: str = "auto",
     console: Console | None = None,
     columns: Collection[Column] = (),
+    networks: Path | None = None,
 ) -> Record:
     """Train and measure the network of an experiment.
 
@@ -64,6 +69,8 @@ def run_experiment(
         device: The device to train on, see :func:`tigranet.devices.select_device`.
         console: Where to show progress.
         columns: The columns of the table, some of which need further measurements.
+        networks: Folder to save the trained network to, in the sub-folder of :func:`network_folder`, before it is
+            measured. Only TIGraNet is saved.
 
     Returns:
         The record of the run.
@@ -75,6 +82,7 @@ def run_experiment(
     recipe = Recipe.for_network(network, len(data.train.labels), **overrides)
     boundary = experiment.options.get("boundary", "free") if experiment.method == "TIGraNet" else "-"
     hardware = Hardware(select_accelerator(device), precision=experiment.precision)
+    save_to = networks / network_folder(experiment, data_name, seed) if networks is not None else None
     result = train_and_measure(
         network,
         experiment.architecture,
@@ -83,6 +91,7 @@ def run_experiment(
         console,
         boundary=boundary,
         device=device,
+        save_to=save_to,
         hardware=hardware,
     )
     return (
@@ -103,6 +112,24 @@ def run_experiment(
             "recipe": asdict(recipe),
         }
     )
+
+
+def network_folder(experiment: Experiment, data_name: str, seed: int) -> str:
+    """Return the name of the folder of a trained network.
+
+    Args:
+        experiment: The experiment.
+        data_name: The data set that the network was trained on.
+        seed: The seed of the run.
+
+    Returns:
+        The data set, the experiment and the seed, in characters that every file system allows.
+
+    Example:
+        >>> network_folder(Experiment("TIGraNet", "cifar10", "pyramid", note="pyramid, disc"), "cifar10", 0)
+        'cifar10-tigranet-pyramid-disc-seed-0'
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", f"{data_name} {experiment.name} seed {seed}".lower())
 
 
 @lru_cache(maxsize=2)

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,6 +15,7 @@ from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.evaluation.provenance import machine, versions
 from tigranet.evaluation.robustness import NEAREST, Robustness, robustness
+from tigranet.pretrained import Pretrained
 from tigranet.training import Hardware, Recipe
 
 
@@ -202,6 +204,7 @@ def train_and_measure(
     *,
     boundary: str = "-",
     device: str = "auto",
+    save_to: Path | None = None,
     **fit_options: Any,
 ) -> TrainingResult:
     """Train any network in place and measure it.
@@ -214,10 +217,13 @@ def train_and_measure(
         console: Where to show progress.
         boundary: The boundary of the grid, for the result.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
+        save_to: Folder to save a trained TIGraNet to, before it is measured. Other networks are not saved.
         **fit_options: Further arguments of :func:`tigranet.training.fit`.
 
     Returns:
         The accuracies.
     """
     seconds = train_module(module, data, recipe, console, device=device, **fit_options)
+    if save_to is not None and isinstance(module, Pretrained):
+        module.save_pretrained(save_to)
     return measure(module, architecture, data, recipe, seconds, console, boundary=boundary)
