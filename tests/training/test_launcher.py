@@ -17,6 +17,7 @@ def quiet_trainer():
     )
 
 
+@pytest.mark.filterwarnings("ignore:GPU available but not used")  # the trainer of the test uses the CPU
 def test_a_training_does_not_start_mpi(monkeypatch):
     def start():
         raise AssertionError("MPI was started")

@@ -84,7 +84,8 @@ def reproduce(
         data: Only these data sets; by default all.
         rows: Only these rows, numbered from 1; by default all.
         measure: Whether to measure; otherwise the table is written from the results that are there.
-        networks: Folder to save the trained TIGraNets to, one sub-folder per run; without one they are not saved.
+        networks: Folder to save the trained TIGraNets to, one sub-folder per run. A run whose network is there already,
+            because measuring it was interrupted, is not trained again. Without a folder, networks are not saved.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
         command: The command that the user typed, for the records.
         console: Where to show progress.

@@ -70,7 +70,7 @@ def run_experiment(
         console: Where to show progress.
         columns: The columns of the table, some of which need further measurements.
         networks: Folder to save the trained network to, in the sub-folder of :func:`network_folder`, before it is
-            measured. Only TIGraNet is saved.
+            measured. A network that is there already is not trained again. Only TIGraNet is saved.
 
     Returns:
         The record of the run.

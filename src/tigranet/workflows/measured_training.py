@@ -15,8 +15,9 @@ from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy
 from tigranet.evaluation.provenance import machine, versions
 from tigranet.evaluation.robustness import NEAREST, Robustness, robustness
-from tigranet.pretrained import Pretrained
+from tigranet.model import TIGraNet
 from tigranet.training import Hardware, Recipe
+from tigranet.workflows.trained_network import train_once
 
 
 @runtime_checkable
@@ -217,13 +218,20 @@ def train_and_measure(
         console: Where to show progress.
         boundary: The boundary of the grid, for the result.
         device: The device to train on, see :func:`tigranet.devices.select_device`.
-        save_to: Folder to save a trained TIGraNet to, before it is measured. Other networks are not saved.
+        save_to: Folder to save a trained TIGraNet to, before it is measured. If the folder holds this network, trained
+            with this recipe, it is measured and not trained again. Other networks are not saved.
         **fit_options: Further arguments of :func:`tigranet.training.fit`.
 
     Returns:
         The accuracies.
     """
-    seconds = train_module(module, data, recipe, console, device=device, **fit_options)
-    if save_to is not None and isinstance(module, Pretrained):
-        module.save_pretrained(save_to)
+
+    def train() -> float:
+        return train_module(module, data, recipe, console, device=device, **fit_options)
+
+    if save_to is not None and isinstance(module, TIGraNet):
+        seconds = train_once(save_to, module, recipe, train)
+        module.to(select_device(device))
+    else:
+        seconds = train()
     return measure(module, architecture, data, recipe, seconds, console, boundary=boundary)
