@@ -262,10 +262,17 @@ def check_sort_into_folders(printed: str, folder: Path) -> None:
     assert len(files) == 24
 
 
+def check_rotated_photographs(printed: str, folder: Path) -> None:
+    """One photograph per class is rotated by every angle, and a picture of all of them is written."""
+    assert re.search(r"^2 photographs at 9 angles: \d+ of 18 predictions are right$", printed, re.MULTILINE)
+    assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
 EXAMPLE_RUNS = {
     "train_on_a_folder": (["photos", "trained", "2"], check_train_on_a_folder),
     "filters_over_the_spectrum": (["filters.png"], check_filters_over_the_spectrum),
     "oriented_pictures": (["images"], check_oriented_pictures),
+    "rotated_photographs": (["photos", "picture.png", "model"], check_rotated_photographs),
     "sort_into_folders": (["model", "photos", "sorted"], check_sort_into_folders),
 }
 

@@ -27,7 +27,7 @@ def rotate(
 ) -> Float[Tensor, "batch maps height width"]:
     """Rotate each image counter-clockwise about its centre by its own angle.
 
-    In the paper, zeros enter from outside the image (reading 14 in ``docs/readings.md``).
+    In the paper, zeros enter from outside the image (reading 14 in ``docs/paper-interpretation.md``).
 
     Args:
         images: The images.
