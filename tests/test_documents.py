@@ -31,6 +31,7 @@ DOCUMENTS = [
     README,
     *PAGES,
     *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "results/figures/README.md")),
+    ROOT / "examples" / "browser" / "README.md",
     *sorted((ROOT / "src" / "tigranet" / "weights").glob("*/README.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
