@@ -83,7 +83,8 @@ def parse_json_object(data: bytes, source: str, content: str, *, allow_nan: bool
     except RecursionError:
         raise ValueError(f"'{source}' is not JSON that can be read: its values are nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"'{source}' is not JSON: {error}") from None
+        reason = str(error).partition("; use sys.")[0]  # without the advice to programmers for a huge integer
+        raise ValueError(f"'{source}' is not JSON: {reason}") from None
     if not isinstance(value, dict):
         raise ValueError(f"'{source}' is not {content}: expected a JSON object, got {type(value).__name__}")
     return value

@@ -1,12 +1,15 @@
 """MLflow is not among the packages of the tests: a stand-in records what it is asked to save."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
-from export.conftest import calibrated
+from export.conftest import calibrated, run, session_of
 from tigranet.export.mlflow_model import MODEL_FILE, save_mlflow_model
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
@@ -65,3 +68,18 @@ def test_without_mlflow_the_error_names_the_remedy(monkeypatch, tmp_path):
     with pytest.raises(ImportError, match="pip install mlflow"):
         save_mlflow_model(build_onnx(interface), interface, tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.skipif(find_spec("mlflow") is None, reason="mlflow is not installed")
+@pytest.mark.filterwarnings("default")  # MLflow's own
+def test_mlflow_itself_gives_the_answers_of_onnxruntime(tmp_path):
+    import mlflow.pyfunc
+
+    interface = model_interface(calibrated("SC[2,2]-S[2]"), preprocess=True)
+    model = build_onnx(interface)
+    save_mlflow_model(model, interface, tmp_path / "model")
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    pixels = torch.randint(0, 256, (3, 9, 12, 2), dtype=torch.uint8)
+    answer = loaded.predict({"pixels": pixels.numpy()})["probabilities"]
+    assert np.array_equal(answer, run(session_of(model), pixels).numpy())
+    assert loaded.metadata.metadata == interface.metadata

@@ -1,5 +1,6 @@
 import asyncio
 import base64
+import gzip
 import io
 import json
 import re
@@ -24,15 +25,16 @@ def png(array):
     return file.getvalue()
 
 
-def png_that_declares(width, height):
+def part(kind, data):
+    """A part of a PNG file."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_that_declares(width, height, *parts):
     """A small file whose header promises a large image of zeros."""
-
-    def part(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     pixels = zlib.compress(bytes(10_000_000), 9)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + part(b"IDAT", pixels) + part(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", header) + b"".join(parts) + part(b"IDAT", pixels) + part(b"IEND", b"")
 
 
 def tensor(pixels):
@@ -145,7 +147,12 @@ HOSTILE = [
     ),
     ("/v2/models/color/infer", json.dumps({"inputs": [HUGE | {"shape": [1, 1, 1]}]}).encode(), 400),
     ("/v2/models/grey/infer", json.dumps({"inputs": [HUGE | {"shape": [1, 1, 1, 1, 1]}]}).encode(), 400),
+    ("/v2/models/grey/infer", b'{"id": ' + b"9" * 100_000 + b', "inputs": []}', 400),
+    ("/v2/models/grey/infer", b'{"inputs": [{"name": "\\ud800"}]}', 400),  # half of a character
+    ("/v2/models/grey/infer", b'{"inputs": 1, "inputs": []}', 400),
     ("/v2/models/nosuch/infer", b"{}", 404),
+    ("/v2/models/%ff%00/infer", b"{}", 404),
+    ("/predict?model=%ff%00", b"", 404),
     ("/v2/models/grey/versions/1/infer", b"{}", 404),
     ("/v2/models/%2e%2e%2fgrey/infer", b"{}", 404),
     ("/v2/models/grey", b"{}", 405),
@@ -154,6 +161,9 @@ HOSTILE = [
     ("/predict", png(np.random.default_rng(0).integers(0, 256, (20, 20), dtype=np.uint8))[:200], 400),
     ("/predict", png_that_declares(60_000, 60_000), 400),
     ("/predict", png_that_declares(10_000, 10_000), 400),
+    ("/predict", png_that_declares(9, 9, part(b"zTXt", b"k\0\0" + zlib.compress(bytes(100_000_000)))), 400),
+    ("/predict", png_that_declares(9, 9, part(b"iCCP", b"k\0\0" + zlib.compress(bytes(100_000_000)))), 400),
+    ("/predict", gzip.compress(png(np.zeros((20, 20), np.uint8))), 400),
     ("/predict?model=color", png(np.zeros((20, 20), np.uint8)), 400),
     ("/predict?model=nosuch", b"", 404),
     ("/predict", bytes(300_000), 413),
@@ -172,7 +182,7 @@ def test_hostile_requests_are_refused_with_a_reason_and_the_server_goes_on(clien
         response = client.post(path, content=content)
         assert response.status_code == status, (path, body[:40], response.text)
         assert 0 < len(response.json()["error"]) < 500
-        assert "Traceback" not in response.text
+        assert not any(word in response.text for word in ("Traceback", "sys."))
         assert client.post("/predict", content=png(pixels[0])).json() == good
     assert {record.levelname for record in caplog.records if record.name == LOGGER} == {"INFO"}
     assert "no image" not in caplog.text  # what was sent

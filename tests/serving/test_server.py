@@ -69,6 +69,23 @@ def header(length):
     return f"POST /predict HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}\r\n\r\n".encode()
 
 
+NO_REQUESTS = [
+    b"\0\xff\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",  # HTTP/2
+    b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03" + bytes(500),  # TLS
+    b"GET / HTTP/1.1\r\n\r\n",  # no host
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: rebound.example\r\n\r\n",
+    b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"A" * 200_000,
+    header("Content-Length: -1"),
+    header("Content-Length: 4\r\nContent-Length: 5") + b"abcde",
+    header("Content-Length: 4\r\nTransfer-Encoding: chunked") + b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+    header("Transfer-Encoding: chunked") + b"ZZ\r\n\r\n",
+]
+"""What other programs, or those who look for gaps between two servers, send to a port."""
+
+
 def received(connection):
     """Return all that arrives until the server closes the connection."""
     with suppress(ConnectionResetError):  # it is closed before all was read
@@ -119,8 +136,8 @@ def test_hostile_connections_do_not_disturb_others(while_serving, grey_model):
     def attack(client):
         answer = client.post(png())
         slow = client.connect(header("Content-Length: 100") + b"half")
-        for content in (b"\0\xff\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", header("Content-Length: -1"), b"A" * 200_000):
-            assert client.connect(content).recv(100).startswith(b"HTTP/1.1 4")
+        for content in NO_REQUESTS:
+            assert client.connect(content).recv(100).startswith(b"HTTP/1.1 4"), content[:50]
         client.connect(header("Content-Length: 5") + b"ab").close()
         assert client.post(bytes(2**20 + 1))[0] == 413
         assert client.post(png(), Host="rebound.example")[0] == 421
@@ -134,7 +151,7 @@ def test_hostile_connections_do_not_disturb_others(while_serving, grey_model):
 
     _, log = while_serving(grey_model, attack)
     statuses = {line["status"] for line in log if line["event"] == "request"}
-    assert statuses == {200, 408, 413, 421, 499}
+    assert statuses == {200, 400, 408, 413, 421, 499}
 
 
 def test_requests_in_work_are_finished_before_the_server_stops(while_serving, grey_model):
