@@ -23,7 +23,7 @@ from PIL import Image
 
 from tigranet.serving import server
 from tigranet.serving.limits import ServerLimits
-from tigranet.serving.server import bind, serve, url_of
+from tigranet.serving.server import bind, page_url_of, serve, url_of
 from tigranet.workflows.predict import predict
 
 LIMITS = ServerLimits(request_seconds=2.0, body_bytes=2**20, header_seconds=2.0)
@@ -223,6 +223,11 @@ def test_wrong_models_and_arguments_are_refused_before_the_server_starts(tmp_pat
         serve({"x": grey_model}, port=0, workers=0)
 
 
+def test_the_page_of_a_server_on_all_addresses_has_the_address_of_this_machine():
+    with bind("0.0.0.0", 0) as reserved:
+        assert page_url_of(reserved) == f"http://127.0.0.1:{reserved.getsockname()[1]}/"
+
+
 def test_addresses_of_ipv6_are_written_in_brackets():
     try:
         with bind("::1", 0) as reserved:
@@ -271,7 +276,8 @@ def test_a_killed_worker_loses_its_own_requests_only(grey_model):
         log += [json.loads(line) for line in out.splitlines()]
         served = sum(line["event"] == "request" for line in log)
         assert served == len(finished) + 10
-        assert (process.returncode, err, log[-1]["event"]) == (0, "", "stopped")
+        assert (process.returncode, log[-1]["event"]) == (0, "stopped")
+        assert err == f"web page, once the models are loaded: {log[0]['url']}/\n"
     finally:
         process.kill()
         process.communicate()

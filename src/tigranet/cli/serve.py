@@ -34,7 +34,7 @@ def serve(
     max_requests: Annotated[int, _limit("Largest number of requests in work; others are refused.", min=1)] = 32,
     timeout: Annotated[float, _limit("Seconds for a request.", min=0.1)] = 30.0,
 ) -> None:
-    """Answer requests over HTTP, by the Open Inference Protocol, until Ctrl-C."""
+    """Show a web page and answer requests over HTTP, by the Open Inference Protocol, until Ctrl-C."""
     try:
         from tigranet.serving.server import serve as run_server
     except ModuleNotFoundError as error:
@@ -56,6 +56,10 @@ def serve(
         concurrent_requests=max_requests,
         request_seconds=timeout,
     )
+
+    def print_page(url: str) -> None:
+        progress_console().print(f"web page, once the models are loaded: {url}", markup=False, soft_wrap=True)
+
     run_server(
         named,
         host=host,
@@ -65,4 +69,5 @@ def serve(
         reject=reject,
         limits=limits,
         workers=workers,
+        on_start=print_page,
     )

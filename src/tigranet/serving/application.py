@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import mimetypes
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -9,15 +10,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
+from torch import Tensor
 
 import tigranet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.evaluation.batched_inference import NOT_FINITE
+from tigranet.evaluation.file_explanations import class_index
 from tigranet.serving.batching import Batcher
 from tigranet.serving.image_input import ImageInput
 from tigranet.serving.inference_protocol import (
@@ -32,6 +36,7 @@ from tigranet.serving.limits import ServerLimits
 from tigranet.serving.metrics import CONTENT_TYPE, ServerMetrics
 from tigranet.serving.openapi import openapi_schema
 from tigranet.serving.predictor import Predictor
+from tigranet.serving.preview import preview_png
 from tigranet.serving.request_guard import LOG_FIELDS, RequestError, RequestGuard, read_body
 from tigranet.serving.structured_log import log_event
 
@@ -43,6 +48,10 @@ DECODING_THREADS = 4
 """Number of threads that parse requests and decode images."""
 DECIMALS = 6
 """Number of decimals of the probabilities of an image file, as in the output of ``tigranet predict``."""
+EVIDENCE_DECIMALS = 8
+"""Number of decimals of the evidence. There are thousands of pixels, so each contributes little."""
+
+mimetypes.add_type("text/javascript", ".js")  # browsers run modules of no other type, which some systems declare
 
 
 class ModelServer:
@@ -133,15 +142,37 @@ class ModelServer:
         name, predictor = self._model(request.query_params.get("model", next(iter(self.predictors))))
         body = await read_body(request, self.limits.body_bytes)
         answer = await self._answer(request, name, [body])
-        probabilities = zip(predictor.class_names, answer.probabilities[0].tolist(), strict=True)
+        return _json(_prediction(name, predictor, torch.from_numpy(answer.probabilities[0])))
+
+    async def explain_file(self, request: Request) -> Response:
+        """Predict the class of one image file, and show the evidence for a class by pixel."""
+        name, predictor = self._model(request.query_params.get("model", next(iter(self.predictors))))
+        explained_class = request.query_params.get("class")
+        body = await read_body(request, self.limits.body_bytes)
+        request.scope[LOG_FIELDS] = {"model": name, "images": 1}
+        if explained_class is not None:
+            await self._decode(lambda: class_index(predictor.network, explained_class))
+        image = await self._decode(lambda: predictor.prepare_to_explain(body, self.limits.pixels))
+        loop = asyncio.get_running_loop()
+        explanation = await loop.run_in_executor(self._inference, predictor.explain_prepared, image, explained_class)
+        if not explanation.probabilities.isfinite().all():
+            raise RequestError(422, f"{NOT_FINITE} this image: train the model again")
         return _json(
             {
-                "model": name,
-                "label": answer.label[0],
-                "probability": round(float(answer.probability[0]), DECIMALS),
-                "probabilities": {label: round(value, DECIMALS) for label, value in probabilities},
+                **_prediction(name, predictor, explanation.probabilities),
+                "explained_class": explanation.explained_class,
+                "score": round(explanation.score, DECIMALS),
+                "constant": round(explanation.constant, DECIMALS),
+                "evidence": explanation.evidence.double().numpy().round(EVIDENCE_DECIMALS).tolist(),
             }
         )
+
+    async def preview_file(self, request: Request) -> Response:
+        """Return an image file as PNG, for browsers that do not know its format."""
+        body = await read_body(request, self.limits.body_bytes)
+        request.scope[LOG_FIELDS] = {"images": 1}
+        content = await self._decode(lambda: preview_png(body, self.limits.pixels))
+        return Response(content, media_type="image/png")
 
     async def metrics_text(self, request: Request) -> Response:
         """Return the metrics."""
@@ -179,6 +210,17 @@ class ModelServer:
             raise RequestError(422, f"{NOT_FINITE} these images: train the model again")
         probabilities = logits.softmax(1)
         return Answer(predictor.labels(probabilities), probabilities.numpy().astype(np.float32))
+
+
+def _prediction(name: str, predictor: Predictor, probabilities: Tensor) -> dict[str, Any]:
+    """Return the answer for one image file, for JSON."""
+    values = zip(predictor.class_names, probabilities.tolist(), strict=True)
+    return {
+        "model": name,
+        "label": predictor.labels(probabilities[None])[0],
+        "probability": round(float(probabilities.max()), DECIMALS),
+        "probabilities": {label: round(value, DECIMALS) for label, value in values},
+    }
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -225,6 +267,8 @@ def create_application(
         Route("/v2/models/{model}/infer", server.model_infer, methods=["POST"]),
         Route("/models/{model}/classes", server.model_classes),
         Route("/predict", server.predict_file, methods=["POST"]),
+        Route("/explain", server.explain_file, methods=["POST"]),
+        Route("/preview", server.preview_file, methods=["POST"]),
         Route("/metrics", server.metrics_text),
         Route("/openapi.json", server.openapi),
         Route("/", _page),

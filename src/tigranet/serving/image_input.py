@@ -1,6 +1,8 @@
 """Images that a caller passes in memory, as arrays or as the content of image files, to the input of a network."""
 
 import io
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +19,19 @@ ImageInput = np.ndarray | bytes
 """One image: an array (height, width) or (height, width, channels), or the content of an image file."""
 MAX_INTEGER_BYTES = 2
 """Size of the largest integers whose type tells the value of white."""
+MAX_CANONICAL_PIXELS = 2**20
+"""Larger images are not rotated before they are resized: the copies would take too much memory."""
+CANONICAL_BYTES_PER_VALUE = 16
+"""Memory for the copies of an image in its four rotations, per value. An estimate from above."""
+
+
+class RotatedImage(NamedTuple):
+    """An image as a network reads it, of a file in its canonical rotation."""
+
+    image: Float[Tensor, "in_maps size size"]
+    """The image in [0, 1]."""
+    quarter_turns: int
+    """By how many quarter turns, counter-clockwise, the pixels were rotated before they were resized."""
 
 
 def prepare_image(
@@ -46,20 +61,67 @@ def prepare_image(
         >>> prepare_image(np.full((20, 10, 3), 255, np.uint8), size=4, in_maps=1).shape
         torch.Size([1, 4, 4])
     """
+    return _prepare(image, size, in_maps, max_pixels, canonical=False).image
 
+
+def prepare_rotated_image(image: ImageInput, size: int, in_maps: int, max_pixels: int = MAX_PIXELS) -> RotatedImage:
+    """Rotate a square image to its canonical rotation, and bring it to what a network reads.
+
+    Resizing rounds, and rounds a rotated image differently. In its canonical rotation, an image and its quarter turns
+    have the same pixels before they are resized, and therefore bit for bit the same answer. Images that are not square
+    or have more than ``MAX_CANONICAL_PIXELS`` pixels stay as they are.
+
+    Args:
+        image: The image, as for :func:`prepare_image`.
+        size: Side length in pixels.
+        in_maps: Number of channels that the network reads.
+        max_pixels: Largest number of pixels of the image, which is checked before it is decoded.
+
+    Returns:
+        The image, and by how much it was rotated.
+
+    Raises:
+        UnreadableImageError: As :func:`prepare_image`.
+
+    Example:
+        >>> image = np.array([[1, 0], [0, 0]], np.uint8)
+        >>> prepare_rotated_image(image, size=4, in_maps=1).quarter_turns
+        2
+    """
+    return _prepare(image, size, in_maps, max_pixels, canonical=True)
+
+
+def _prepare(image: ImageInput, size: int, in_maps: int, max_pixels: int, canonical: bool) -> RotatedImage:
     def working_bytes(height: int, width: int, channels: int) -> int:
         _check_pixels(height, width, max_pixels)
-        return letterbox_bytes(height, width, channels, size)
+        copies = CANONICAL_BYTES_PER_VALUE * height * width * channels if canonical and _is_small(height, width) else 0
+        return letterbox_bytes(height, width, channels, size) + copies
 
-    color = in_maps > 1
+    def prepare(pixels: PixelRows) -> RotatedImage:
+        quarter_turns = 0
+        if canonical and _is_small(pixels.height, pixels.width):
+            pixels, quarter_turns = _canonical_pixels(pixels)
+        square = letterbox_pixels(pixels, size, in_maps > 1)
+        if square.shape[2] != in_maps:
+            raise UnreadableImageError(f"has {square.shape[2]} channels, the model reads {in_maps}")
+        return RotatedImage(torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous(), quarter_turns)
+
     if isinstance(image, bytes):
         with decoded(io.BytesIO(image), working_bytes) as pixels:
-            square = letterbox_pixels(pixels, size, color)
-    else:
-        square = letterbox_pixels(_rows_of_array(image, in_maps, max_pixels), size, color)
-    if square.shape[2] != in_maps:
-        raise UnreadableImageError(f"has {square.shape[2]} channels, the model reads {in_maps}")
-    return torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
+            return prepare(pixels)
+    return prepare(_rows_of_array(image, in_maps, max_pixels))
+
+
+def _is_small(height: int, width: int) -> bool:
+    return 0 < height == width and height * width <= MAX_CANONICAL_PIXELS
+
+
+def _canonical_pixels(pixels: PixelRows) -> tuple[PixelRows, int]:
+    """Rotate a square image so that its bytes, row by row, are the smallest in lexicographic order."""
+    array = np.concatenate(list(pixels.strips()))
+    quarter_turns = min(range(4), key=lambda turns: np.rot90(array, turns).tobytes())
+    rotated = np.ascontiguousarray(np.rot90(array, quarter_turns))
+    return replace(pixels, read=lambda start, stop: rotated[start:stop], close=lambda: None), quarter_turns
 
 
 def _check_pixels(height: int, width: int, max_pixels: int) -> None:

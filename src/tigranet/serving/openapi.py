@@ -20,6 +20,13 @@ REFUSALS = {
     504: "The answer was not computed in time.",
 }
 """Errors, by status."""
+PREDICTION: dict[str, Any] = {
+    "model": {"type": "string"},
+    "label": {"type": "string"},
+    "probability": {"type": "number"},
+    "probabilities": {"type": "object", "additionalProperties": {"type": "number"}},
+}
+"""Properties of the answer for one image file."""
 
 
 def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any]:
@@ -80,6 +87,8 @@ def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any
                 parameters=[name],
             ),
             "/predict": {"post": _predict(choice)},
+            "/explain": {"post": _explain(choice)},
+            "/preview": {"post": _preview()},
             "/metrics": {
                 "get": {
                     "summary": "Metrics for Prometheus.",
@@ -96,11 +105,13 @@ def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any
                 "Parameters": {"type": "object"},
                 "InferenceRequest": _inference_request(limits),
                 "InferenceResponse": _inference_response(),
-                "Prediction": _object(
-                    model={"type": "string"},
-                    label={"type": "string"},
-                    probability={"type": "number"},
-                    probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+                "Prediction": _object(**PREDICTION),
+                "Explanation": _object(
+                    **PREDICTION,
+                    explained_class={"type": "string"},
+                    score={"type": "number", "description": "The logit of the class minus the mean of all logits."},
+                    constant={"type": "number", "description": "The score minus the sum of the evidence."},
+                    evidence=_list(_list({"type": "number"}), description="One number for each pixel, row by row."),
                 ),
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -160,15 +171,31 @@ def _infer(name: dict[str, Any], limits: ServerLimits) -> dict[str, Any]:
 
 
 def _predict(choice: dict[str, Any]) -> dict[str, Any]:
+    summary = "Predict the class of one image file, which is the body."
+    return _post_file(summary, _content(_reference("Prediction")), choice)
+
+
+def _explain(choice: dict[str, Any]) -> dict[str, Any]:
+    summary = "Predict the class of one image file, which is the body, and show the evidence for a class by pixel."
+    name = "Name of the class to explain, by default the most probable one."
+    explained = {"name": "class", "in": "query", "required": False, "description": name, "schema": {"type": "string"}}
+    return _post_file(summary, _content(_reference("Explanation")), choice, explained)
+
+
+def _preview() -> dict[str, Any]:
+    return _post_file("Convert one image file, which is the body, to a PNG file of 8 bits.", {"image/png": {}})
+
+
+def _post_file(summary: str, answer: dict[str, Any], *parameters: dict[str, Any]) -> dict[str, Any]:
     return {
-        "summary": "Predict the class of one image file, which is the body.",
-        "parameters": [choice],
+        "summary": summary,
+        "parameters": list(parameters),
         "requestBody": {
             "required": True,
             "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         },
         "responses": {
-            "200": {"description": "Label and probabilities.", "content": _content(_reference("Prediction"))},
+            "200": {"description": "The answer.", "content": answer},
             **_errors(*REFUSALS),
         },
     }

@@ -17,7 +17,8 @@ from tigranet.devices import select_device
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.file_predictions import BATCH_SIZE, UNKNOWN, kernels_for_pixels
 from tigranet.model import TIGraNet
-from tigranet.serving.image_input import ImageInput, prepare_image
+from tigranet.serving.explanation import ImageExplanation, explain_image
+from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image, prepare_rotated_image
 
 
 class Predictor:
@@ -132,6 +133,63 @@ class Predictor:
             self._total_pixels += len(images) * self.image_size**2
         with kernels_for_pixels(self.network, self._total_pixels):
             return apply_in_batches(self.network, batches)
+
+    def prepare_to_explain(self, image: ImageInput, max_pixels: int = MAX_PIXELS) -> RotatedImage:
+        """Bring an image to what the network reads, in its canonical rotation, for :meth:`explain_prepared`.
+
+        Args:
+            image: An array of pixels, or the content of an image file.
+            max_pixels: Largest number of pixels.
+
+        Returns:
+            The image, and by how much it was rotated.
+
+        Raises:
+            UnreadableImageError: If the image cannot be used.
+        """
+        return prepare_rotated_image(image, self.image_size, self.network.in_maps, max_pixels)
+
+    def explain_prepared(self, image: RotatedImage, explained_class: str | None = None) -> ImageExplanation:
+        """Explain the prediction for an image from :meth:`prepare_to_explain`.
+
+        Args:
+            image: The image.
+            explained_class: Name of the class to explain. None explains the most probable class.
+
+        Returns:
+            The explanation. Numbers may be NaN or infinity if the weights are too large.
+
+        Raises:
+            ValueError: If there is no class of this name.
+        """
+        if self._total_pixels is not None:
+            self._total_pixels += self.image_size**2
+        with kernels_for_pixels(self.network, self._total_pixels):
+            return explain_image(self.network, image, explained_class)
+
+    def explain(self, image: ImageInput, explained_class: str | None = None) -> ImageExplanation:
+        """Predict the class of one image, with a map of the evidence for it.
+
+        Args:
+            image: An array of pixels, or the content of an image file.
+            explained_class: Name of the class to explain. None explains the most probable class.
+
+        Returns:
+            The explanation, which is that of ``tigranet predict --explain`` up to rounding.
+
+        Raises:
+            UnreadableImageError: If the image cannot be used. It is a ``ValueError``.
+            ValueError: If there is no class of this name, or if the network gives NaN or infinity.
+
+        Example:
+            >>> predict = Predictor("oriented-mnist-012", device="cpu")
+            >>> explanation = predict.explain(np.zeros((40, 40), np.uint8))
+            >>> explanation.evidence.shape, explanation.explained_class in predict.class_names
+            (torch.Size([28, 28]), True)
+        """
+        explanation = self.explain_prepared(self.prepare_to_explain(image), explained_class)
+        require_finite(explanation.probabilities[None])
+        return explanation
 
     def labels(self, probabilities: Float[Tensor, "count classes"]) -> list[str]:
         """Return the names of the most probable classes.

@@ -5,7 +5,7 @@ import pickle
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,20 @@ def url_of(reserved: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def page_url_of(reserved: socket.socket) -> str:
+    """Return the address of the web page of a server, for a browser.
+
+    Args:
+        reserved: The socket of the server.
+
+    Returns:
+        The address. A server that is bound to all addresses of this machine is reached by its loopback address.
+    """
+    host, port = reserved.getsockname()[:2]
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+    return f"http://{loopback[host]}:{port}/" if host in loopback else f"{url_of(reserved)}/"
+
+
 def serve(
     models: Mapping[str, str | Path],
     *,
@@ -108,6 +122,7 @@ def serve(
     reject: float = 0.0,
     limits: ServerLimits | None = None,
     workers: int = 1,
+    on_start: Callable[[str], None] = lambda page_url: None,
 ) -> None:
     """Serve models over HTTP until SIGINT or SIGTERM arrives.
 
@@ -123,6 +138,7 @@ def serve(
         limits: What a request may ask for, in each process.
         workers: Number of processes that answer requests. A worker that dies is replaced, and only its own requests
             are lost.
+        on_start: Called with the address of the web page, before the models are warmed up.
 
     Raises:
         FileNotFoundError: If a model does not exist.
@@ -154,6 +170,7 @@ def serve(
             timeout_keep_alive=max(1, round(limits.header_seconds)),
             timeout_graceful_shutdown=max(1, round(limits.shutdown_seconds)),
         )
+        on_start(page_url_of(reserved))
         log_event("starting", url=url_of(reserved), models=list(predictors), workers=workers)
         if workers == 1:
             GracefulServer(config).run([reserved])
