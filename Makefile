@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup demo test lint pytest fuzz container-check bench torture clean
+.PHONY: setup browser demo test lint pytest fuzz container-check bench torture clean
 
 setup: .venv/installed
 
@@ -12,13 +12,21 @@ setup: .venv/installed
 	$(BIN)/pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+CHROMIUM := apt-get -qq -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends chromium chromium-driver
+
+browser:  # Chromium for the tests of the web page, where root can install it; elsewhere they are skipped with a reason
+	@if command -v chromedriver >/dev/null || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then exit 0; fi; \
+	echo "installing chromium for the tests of the web page"; export DEBIAN_FRONTEND=noninteractive; \
+	{ $(CHROMIUM) || { apt-get -qq update && $(CHROMIUM); }; } >/dev/null 2>&1 \
+	|| echo "chromium cannot be installed: the tests of the web page are skipped"
+
 demo: setup
 	$(BIN)/tigranet train mnist-012 -o demo/ --overwrite
 
 test: setup  # mypy uses one core, and pytest one while it starts: side by side they take less time
 	$(MAKE) --jobs=2 lint pytest
 
-pytest: setup  # one process per core, one thread per process
+pytest: setup browser  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
 
 lint: setup

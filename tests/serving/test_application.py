@@ -8,13 +8,14 @@ import struct
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from tigranet.serving.application import ModelServer
+from tigranet.serving.application import STATIC_FOLDER, ModelServer
 from tigranet.serving.limits import ServerLimits
 from tigranet.serving.structured_log import LOGGER
 
@@ -168,6 +169,15 @@ HOSTILE = [
     ("/predict?model=nosuch", b"", 404),
     ("/predict", bytes(300_000), 413),
     ("/predict", b"GIF89a" + b"\xff" * 1000, 400),
+    ("/explain", b"", 400),
+    ("/explain", b"no image", 400),
+    ("/explain", png_that_declares(10_000, 10_000), 400),
+    ("/explain?class=nosuch", png(np.zeros((20, 20), np.uint8)), 400),
+    ("/explain?model=nosuch", b"", 404),
+    ("/explain", bytes(300_000), 413),
+    ("/preview", b"no image", 400),
+    ("/preview", png_that_declares(10_000, 10_000), 400),
+    ("/preview", bytes(300_000), 413),
     ("/predict", b"II*\0" + b"\xff" * 1000, 400),
     ("/nothing", b"", 404),
 ]
@@ -212,6 +222,39 @@ def test_an_answer_that_is_not_finite_is_an_error_of_its_request_only(client, pr
     assert answers == [422, 200] * 4
 
 
+@pytest.mark.parametrize("model", ["grey", "color"])
+def test_explanations_are_those_of_the_predictor(client, predictors, model, pixels):
+    content = png(pixels[0])
+    expected = predictors[model].explain(content, "b")
+    answer = client.post("/explain", params={"model": model, "class": "b"}, content=content).json()
+    assert answer["explained_class"] == "b"
+    np.testing.assert_allclose(answer["evidence"], expected.evidence.numpy(), atol=1e-7)
+    assert answer["score"] == pytest.approx(expected.score, abs=1e-6)
+    assert sum(map(sum, answer["evidence"])) + answer["constant"] == pytest.approx(answer["score"], abs=1e-5)
+    prediction = client.post("/predict", params={"model": model}, content=content).json()
+    assert answer["label"] == prediction["label"]
+    assert answer["probabilities"] == pytest.approx(prediction["probabilities"], abs=1e-5)
+    assert list(answer["probabilities"]) == ["a", "b", "ç"]
+
+
+def test_an_explanation_that_is_not_finite_is_refused(client, predictors, pixels, monkeypatch):
+    explain = predictors["grey"].explain_prepared
+
+    def explain_to_infinity(image, explained_class):
+        explanation = explain(image, explained_class)
+        return replace(explanation, probabilities=explanation.probabilities * torch.nan)
+
+    monkeypatch.setattr(predictors["grey"], "explain_prepared", explain_to_infinity)
+    assert client.post("/explain", content=png(pixels[0])).status_code == 422
+
+
+def test_previews_are_png_files(client, pixels):
+    response = client.post("/preview", content=png(pixels[0]))
+    assert response.headers["content-type"] == "image/png"
+    with Image.open(io.BytesIO(response.content)) as image:
+        np.testing.assert_array_equal(np.asarray(image), pixels[0])
+
+
 def test_an_error_of_the_network_is_an_internal_error_and_the_server_goes_on(client, monkeypatch, pixels):
     batchers = client.app.app.routes[5].endpoint.__self__._batchers
     with monkeypatch.context() as patch:
@@ -230,9 +273,28 @@ def test_the_page_and_its_folder_are_served_and_nothing_outside(client):
         assert client.get(path).status_code == 404
 
 
+def test_the_files_of_the_page_are_scripts_and_styles_of_this_server_only(client):
+    files = sorted(path.name for path in STATIC_FOLDER.iterdir())
+    assert {name.rpartition(".")[2] for name in files} == {"css", "html", "js", "svg"}
+    for name in files:
+        response = client.get(f"/static/{name}")
+        assert response.headers["x-content-type-options"] == "nosniff"
+        if name.endswith(".js"):
+            assert response.headers["content-type"].startswith("text/javascript")
+            assert len(response.text.splitlines()) < 250
+        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", response.text)
+    page = client.get("/")
+    assert not re.findall(r"<style|\sstyle=|\son[a-z]+=|<script(?! type=\"module\" src=)", page.text)
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert page.headers["referrer-policy"] == "no-referrer"
+
+
 def test_uploads_are_not_written_to_disk(client, pixels, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nosuch"))  # every temporary file would be an error
     large = np.random.default_rng(0).integers(0, 256, (1200, 1200, 3), dtype=np.uint8)
     content = png(large)
     assert len(content) > 2**22
-    assert client.post("/predict", content=content).status_code == 200
+    for path in ("/predict", "/explain", "/preview"):
+        assert client.post(path, content=content).status_code == 200

@@ -7,7 +7,8 @@ from PIL import Image
 
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.letterbox import read_letterboxed
-from tigranet.serving.image_input import prepare_image
+from tigranet.serving import image_input
+from tigranet.serving.image_input import prepare_image, prepare_rotated_image
 
 
 def encoded(array, kind="PNG"):
@@ -46,6 +47,25 @@ def test_the_type_of_the_pixels_tells_white():
 def test_a_turned_array_is_a_turned_image(pixels):
     image, turned = (prepare_image(array, 12, 3) for array in (pixels[0], np.rot90(pixels[0])))
     torch.testing.assert_close(turned, torch.rot90(image, 1, (1, 2)), rtol=0, atol=1e-6)
+
+
+def test_quarter_turns_of_a_square_are_prepared_alike_bit_for_bit(pixels):
+    square = np.ascontiguousarray(pixels[0][:14])
+    prepared = [prepare_rotated_image(encoded(np.rot90(square, turns)), 9, 3) for turns in range(4)]
+    assert {(image.quarter_turns + turns) % 4 for turns, image in enumerate(prepared)} == {prepared[0].quarter_turns}
+    for image in prepared:
+        assert torch.equal(image.image, prepared[0].image)
+    upright = torch.rot90(prepared[0].image, -prepared[0].quarter_turns, (1, 2))
+    torch.testing.assert_close(upright, prepare_image(square, 9, 3), rtol=0, atol=1e-6)
+
+
+def test_large_images_and_those_that_are_not_square_are_not_rotated(pixels, monkeypatch):
+    monkeypatch.setattr(image_input, "MAX_CANONICAL_PIXELS", 100)
+    for array in (pixels[0], pixels[0][:14]):
+        for turns in range(4):
+            image = prepare_rotated_image(np.rot90(array, turns), 9, 1)
+            assert image.quarter_turns == 0
+            assert torch.equal(image.image, prepare_image(np.rot90(array, turns), 9, 1))
 
 
 @pytest.mark.parametrize(

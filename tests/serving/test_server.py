@@ -176,7 +176,7 @@ def test_the_requests_of_the_page_are_answered(while_serving, grey_model, tmp_pa
     page = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("tigranet ")]
-    assert sum(line.startswith("curl ") for line in lines) == 5
+    assert sum(line.startswith("curl ") for line in lines) == 6
 
     def run(client):
         answers = []
@@ -187,9 +187,10 @@ def test_the_requests_of_the_page_are_answered(while_serving, grey_model, tmp_pa
             answers += [json.loads(result.stdout)] if line.startswith("curl ") else []
         return answers
 
-    (first, second, metadata, inference, _), _ = while_serving(grey_model, run)
+    (first, second, explanation, metadata, inference, _), _ = while_serving(grey_model, run)
     assert first == second
     assert list(first) == ["model", "label", "probability", "probabilities"]  # as the page shows
+    assert first["label"] == explanation["label"] == explanation["explained_class"]
     assert metadata["inputs"][0]["name"] == "image"
     assert [output["name"] for output in inference["outputs"]] == ["label", "probability", "probabilities"]
 

@@ -22,10 +22,10 @@ from tigranet.serving.structured_log import log_event
 PUBLIC_PATHS = re.compile(r"/v2/health/(live|ready)|/(index\.html)?|/static/.*")
 """What needs no token: health, and the files of the web page, which a browser cannot request with a token."""
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The page may load scripts, styles and data from this server only. blob: and data: are images of the user."""
+"""The page may load scripts, styles, images and data from this server only. It draws the user's images in a canvas."""
 SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",

@@ -22,6 +22,10 @@ from tigranet.serving.predictor import Predictor
 from tigranet.serving.request_guard import RequestGuard
 from tigranet.serving.structured_log import configure_log, log_event
 
+WORKER_START_SECONDS = 60
+"""A worker process that does not respond for this time is replaced. Importing PyTorch takes many seconds on a busy
+machine, and a worker that is replaced while it imports never starts."""
+
 
 class GracefulServer(uvicorn.Server):
     """A server that finishes the requests in work after SIGINT or SIGTERM, and then returns as after any other end."""
@@ -168,6 +172,7 @@ def serve(
             proxy_headers=False,
             limit_concurrency=limits.connections,
             timeout_keep_alive=max(1, round(limits.header_seconds)),
+            timeout_worker_healthcheck=WORKER_START_SECONDS,
             timeout_graceful_shutdown=max(1, round(limits.shutdown_seconds)),
         )
         on_start(page_url_of(reserved))

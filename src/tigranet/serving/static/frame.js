@@ -3,7 +3,7 @@
 import { preview } from "./server.js";
 
 /** Larger images are reduced to this number of pixels per side. */
-export const MAX_SIDE = 1024;
+export const MAX_SIDE = 512;
 
 /**
  * Decode an image file.

@@ -23,7 +23,7 @@ export class ImageView {
   #cards = [];
   #tasks = [];
   #models = [];
-  #files = new Map(); // the file of the current angle, which all models share
+  #last = null; // the rotated frame at the last angle, and its file, which all models share
   #turning = false;
   #timer = 0;
   #report;
@@ -34,8 +34,8 @@ export class ImageView {
     this.#report = report;
     this.#announce = announce;
     find("angle").addEventListener("input", (event) => this.rotateTo(Number(event.target.value)));
-    find("turn_left").addEventListener("click", () => this.rotateTo(this.#angle + 90));
-    find("turn_right").addEventListener("click", () => this.rotateTo(this.#angle - 90));
+    find("turn_left").addEventListener("click", () => this.rotateTo(normalized(this.#angle + 90)));
+    find("turn_right").addEventListener("click", () => this.rotateTo(normalized(this.#angle - 90)));
     find("show_evidence").addEventListener("change", () => this.#draw());
     find("full_turn").addEventListener("click", () => this.#fullTurn());
     this.#rotateByDragging(find("stage"));
@@ -68,7 +68,7 @@ export class ImageView {
 
   #start() {
     this.#turning = false;
-    this.#files.clear();
+    this.#last = null;
     const upright = canvasOf(this.#frame);
     this.#cards = this.#models.map((model) => new ModelCard(model, upright));
     this.#tasks = this.#cards.map((card) => new Latest((angle) => this.#ask(card, angle)));
@@ -93,13 +93,17 @@ export class ImageView {
     this.#draw();
   }
 
-  #fileAt(angle) {
-    const key = normalized(angle);
-    if (!this.#files.has(key)) {
-      this.#files.clear();
-      this.#files.set(key, pngOf(rotated(this.#frame, key)));
+  #frameAt(angle) {
+    const degrees = normalized(angle);
+    if (this.#last?.degrees !== degrees) {
+      this.#last = { degrees, frame: rotated(this.#frame, degrees), file: null };
     }
-    return this.#files.get(key);
+    return this.#last;
+  }
+
+  #fileAt(angle) {
+    const last = this.#frameAt(angle);
+    return (last.file ??= pngOf(last.frame));
   }
 
   /** Ask a model. Changes are those against 0 degrees, so that answer comes first. */
@@ -159,7 +163,7 @@ export class ImageView {
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = this.#frame.side >= SMOOTH_SIDE;
     canvas.setAttribute("aria-label", `${this.#file.name || "The image"}, rotated by ${this.#angle} degrees`);
-    const picture = canvasOf(rotated(this.#frame, this.#angle));
+    const picture = canvasOf(this.#frameAt(this.#angle).frame);
     const card = this.#cards[0];
     if (!find("show_evidence").checked || !card?.answer) {
       context.drawImage(picture, 0, 0, canvas.width, canvas.height);

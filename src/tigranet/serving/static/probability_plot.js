@@ -9,6 +9,8 @@ const LEFT = 28;
 const RIGHT = 342;
 const TOP = 10;
 const BOTTOM = 108;
+/** Degrees between points that are connected, at most. */
+const MAX_GAP = 15;
 
 function svg(name, attributes, text = "") {
   const element = document.createElementNS(NAMESPACE, name);
@@ -20,10 +22,20 @@ function svg(name, attributes, text = "") {
 const xOf = (degrees) => LEFT + ((RIGHT - LEFT) * degrees) / 360;
 const yOf = (probability) => BOTTOM - (BOTTOM - TOP) * probability;
 
+/** Connect points that are close to each other. Between others nothing was measured, and no line is drawn. */
+function lineOf(points) {
+  return points
+    .map(([degrees, { probability }], i) => {
+      const isClose = i > 0 && degrees - points[i - 1][0] <= MAX_GAP;
+      return `${isClose ? "L" : "M"}${xOf(degrees)} ${yOf(probability)}`;
+    })
+    .join("");
+}
+
 export class ProbabilityPlot {
   #points = new Map(); // by angle
   #root = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "probability_plot" });
-  #line = svg("polyline", { class: "measured" });
+  #line = svg("path", { class: "measured" });
   #marks = svg("g", {});
   #cursor = svg("line", { class: "cursor", y1: TOP, y2: BOTTOM });
 
@@ -48,7 +60,7 @@ export class ProbabilityPlot {
     this.#points.set(normalized(degrees), { probability, isSameLabel });
     if (normalized(degrees) === 0) this.#points.set(360, { probability, isSameLabel });
     const points = [...this.#points].sort(([a], [b]) => a - b);
-    this.#line.setAttribute("points", points.map(([x, point]) => `${xOf(x)},${yOf(point.probability)}`).join(" "));
+    this.#line.setAttribute("d", lineOf(points));
     this.#marks.replaceChildren(
       ...points.map(([x, point]) =>
         svg("circle", {
