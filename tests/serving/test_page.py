@@ -27,7 +27,7 @@ from tigranet.serving.server import GracefulServer, bind, url_of
 from tigranet.workflows.explain import explain
 
 TOKEN = "a-token-of-this-test"
-ORIENTED, PAPER, TINY = "oriented-mnist-012", "paper-mnist-012", "tiny"
+ORIENTED, PAPER, TINY, COLOR = "oriented-mnist-012", "paper-mnist-012", "tiny", "color"
 LONG_NAME = "a_class_name_" * 8
 REFUSED = "Failed to load resource"
 """How the console begins what it says about a response with an error."""
@@ -59,7 +59,8 @@ def models(tmp_path_factory):
     torch.manual_seed(0)
     names = ["=1+1", LONG_NAME, "ç"]
     TIGraNet("SC[4,3]-DP[40]-S[3]", 3, class_names=names, image_size=12).save_pretrained(folder)
-    paths = {ORIENTED: ORIENTED, PAPER: PAPER, TINY: folder}
+    TIGraNet("SC[4,3]-DP[40]-S[3]", 3, 3, class_names=["a", "b", "c"], image_size=12).save_pretrained(folder / "color")
+    paths = {ORIENTED: ORIENTED, PAPER: PAPER, TINY: folder, COLOR: folder / "color"}
     return {name: Predictor(path, device="cpu", batch_size=4) for name, path in paths.items()}
 
 
@@ -246,6 +247,30 @@ def test_two_models_are_compared(page, models, digits):
     assert wait_for_answers(page, 180, (ORIENTED, PAPER)) == answers
 
 
+def test_a_model_for_colour_reads_a_grey_image_in_three_channels(page, models, digits):
+    Select(page.find("#model")).select_by_value(COLOR)
+    Select(page.find("#other")).select_by_value(ORIENTED)
+    answers = open_image(page, digits[0], (COLOR, ORIENTED))
+    with Image.open(digits[0]) as image:
+        expected = models[COLOR]({"image": np.asarray(image.convert("RGB"))})["probabilities"]
+    np.testing.assert_allclose([answers[COLOR][name] for name in "abc"], expected, atol=1e-5)
+
+
+def test_a_model_that_cannot_answer_says_so_in_its_card_and_the_other_goes_on(page, digits, models, monkeypatch):
+    Select(page.find("#other")).select_by_value(PAPER)
+    answers = open_image(page, digits[0], (ORIENTED, PAPER))
+    with monkeypatch.context() as patch:
+        patch.setattr(models[PAPER], "explain_prepared", lambda image, explained_class: 1 / 0)
+        rotate_to(page, 90)
+        page.wait(lambda: page.texts(".card .message")[1], "a message")
+        page.wait(lambda: page.texts(".change")[0].startswith("at 90°"), "the other answer")
+    assert page.texts(".card .message")[0] == ""
+    assert all(REFUSED in text and "500" in text for text in page.complaints())
+    rotate_to(page, 180)
+    assert wait_for_answers(page, 180, (ORIENTED, PAPER)) == answers
+    assert page.texts(".card .message") == ["", ""]
+
+
 def test_at_most_one_request_per_model_is_in_work_and_the_last_angle_is_answered(page, digits):
     open_image(page, digits[0])
     page.run("""
@@ -274,11 +299,8 @@ def test_a_full_turn_measures_all_around_and_stops_where_it_began(page, digits):
     open_image(page, digits[5])
     rotate_to(page, 5)
     page.find("#full_turn").click()
-    text = page.wait(
-        lambda: next(iter(page.texts(".plot figcaption")), "").startswith("Probability of “2” at 37 measured"),
-        "37 angles",
-    )
-    assert text
+    caption = "Probability of “2” at 37 measured angles"
+    page.wait(lambda: page.texts(".plot figcaption")[0].startswith(caption), "the full turn")
     wait_for_answers(page, 5)
     page.wait(lambda: page.texts("#full_turn") == ["Measure a full turn"], "the end of the turn")
     assert len(page.all(".plot circle")) == 38  # 0 degrees is drawn at both ends
@@ -316,7 +338,8 @@ def test_the_keyboard_suffices(page, digits):
     focus("#start [data-action=choose]").send_keys(Keys.ENTER)
     assert page.driver.execute_script("return window.opened")
     open_image(page, digits[1])
-    focus("#angle").send_keys(Keys.ARROW_RIGHT * 3)
+    assert page.driver.switch_to.active_element == page.find("#angle")  # the button is not there any more
+    page.find("#angle").send_keys(Keys.ARROW_RIGHT * 3)
     wait_for_answers(page, 3)
     focus("#turn_right").send_keys(Keys.SPACE)
     wait_for_answers(page, 273)

@@ -32,7 +32,7 @@ export async function frameOf(file) {
 }
 
 function decode(blob) {
-  return createImageBitmap(blob, { imageOrientation: "from-image", colorSpaceConversion: "none" });
+  return createImageBitmap(blob, { colorSpaceConversion: "none" });
 }
 
 /** Return the pixels in RGBA on a black background, as the server reads transparent images. */
@@ -84,15 +84,23 @@ function borderMedian(rgba, width, height, channels) {
   });
 }
 
+/** Return a frame with three channels. */
+export function inColour(frame) {
+  if (frame.channels === 3) return frame;
+  const data = new Uint8Array(3 * frame.data.length);
+  for (let i = 0; i < data.length; i++) data[i] = frame.data[Math.floor(i / 3)];
+  return { ...frame, channels: 3, data };
+}
+
 /** Return a canvas that shows a frame. */
 export function canvasOf(frame) {
   const canvas = new OffscreenCanvas(frame.side, frame.side);
   const image = new ImageData(frame.side, frame.side);
-  const last = frame.channels - 1;
-  for (let from = 0, to = 0; to < image.data.length; from += frame.channels, to += 4) {
-    image.data[to] = frame.data[from];
-    image.data[to + 1] = frame.data[from + Math.min(1, last)];
-    image.data[to + 2] = frame.data[from + last];
+  const { data } = inColour(frame);
+  for (let from = 0, to = 0; to < image.data.length; from += 3, to += 4) {
+    image.data[to] = data[from];
+    image.data[to + 1] = data[from + 1];
+    image.data[to + 2] = data[from + 2];
     image.data[to + 3] = 255;
   }
   canvas.getContext("2d").putImageData(image, 0, 0);

@@ -1,12 +1,12 @@
 // One image: rotate it, and ask the models again at every angle.
 
 import { drawBase, drawRotated } from "./evidence.js";
-import { canvasOf, frameOf } from "./frame.js";
+import { canvasOf, frameOf, inColour } from "./frame.js";
 import { Latest } from "./latest.js";
 import { ModelCard } from "./model_card.js";
 import { pngOf } from "./png.js";
 import { normalized, rotated } from "./rotation.js";
-import { explain } from "./server.js";
+import { explain, readsColour } from "./server.js";
 
 /** Smaller images are drawn with visible pixels. */
 const SMOOTH_SIDE = 160;
@@ -23,7 +23,8 @@ export class ImageView {
   #cards = [];
   #tasks = [];
   #models = [];
-  #last = null; // the rotated frame at the last angle, and its file, which all models share
+  #last = null; // the rotated frame at the last angle, and its files, which the models share
+  #numOpened = 0;
   #turning = false;
   #timer = 0;
   #report;
@@ -50,13 +51,15 @@ export class ImageView {
 
   /** Open an image file. */
   async open(file) {
+    const number = ++this.#numOpened;
     let frame;
     try {
       frame = await frameOf(file);
     } catch (error) {
-      this.#report(`${file.name || "The image"} cannot be shown: ${error.message}`);
+      if (number === this.#numOpened) this.#report(`${file.name || "The image"} cannot be shown: ${error.message}`);
       return;
     }
+    if (number !== this.#numOpened) return; // another file was opened meanwhile
     this.#report(null);
     [this.#frame, this.#file] = [frame, file];
     find("file_name").textContent = file.name || "Image";
@@ -64,6 +67,8 @@ export class ImageView {
     find("start").hidden = true;
     find("workspace").hidden = false;
     this.#start();
+    const focused = document.activeElement;
+    if (focused === document.body || focused.closest("[hidden]")) find("angle").focus({ preventScroll: true });
   }
 
   #start() {
@@ -96,32 +101,36 @@ export class ImageView {
   #frameAt(angle) {
     const degrees = normalized(angle);
     if (this.#last?.degrees !== degrees) {
-      this.#last = { degrees, frame: rotated(this.#frame, degrees), file: null };
+      this.#last = { degrees, frame: rotated(this.#frame, degrees), files: {} };
     }
     return this.#last;
   }
 
-  #fileAt(angle) {
-    const last = this.#frameAt(angle);
-    return (last.file ??= pngOf(last.frame));
+  /** Return a PNG file. Models for colour read three channels, also of a grey image. */
+  #fileAt(angle, isColour) {
+    const { frame, files } = this.#frameAt(angle);
+    return (files[isColour] ??= pngOf(isColour ? inColour(frame) : frame));
   }
 
   /** Ask a model. Changes are those against 0 degrees, so that answer comes first. */
   async #ask(card, angle) {
-    if (card.answer === null && normalized(angle) !== 0) await this.#ask(card, 0);
+    if (card.answer === null && normalized(angle) !== 0) {
+      await this.#ask(card, 0);
+      if (card.answer === null) return;
+    }
     if (!this.#cards.includes(card)) return; // another image or another model was chosen meanwhile
     try {
       card.element.setAttribute("aria-busy", "true");
-      const answer = await explain(card.model, await this.#fileAt(angle));
+      card.readsColour ??= await readsColour(card.model);
+      const answer = await explain(card.model, await this.#fileAt(angle, card.readsColour));
       if (!this.#cards.includes(card)) return;
       card.show(answer, angle);
-      this.#report(null);
       this.#draw();
       this.#announceLater();
     } catch (error) {
       if (!this.#cards.includes(card)) return;
       this.#turning = false;
-      this.#report(`${card.model}: ${error.message}`);
+      card.showError(`There is no answer at ${angle}°: ${error.message}`);
     } finally {
       card.element.setAttribute("aria-busy", "false");
     }

@@ -21,6 +21,7 @@ export class ModelCard {
   #showsAll = false;
   answer = null;
   angle = 0;
+  readsColour = null; // once it is known
 
   /** `upright` is a canvas with the image at 0 degrees. */
   constructor(model, upright) {
@@ -54,6 +55,7 @@ export class ModelCard {
     const label = mostProbable(before);
     const [now, change] = [answer.probabilities[label], answer.probabilities[label] - before[label]];
     this.#root.dataset.angle = angle;
+    this.showError(null);
     this.#find(".label").textContent = answer.label;
     this.#find(".probability").textContent = answer.probability.toFixed(4);
     this.#find(".change").textContent = this.#describeChange(answer, angle, label, change);
@@ -61,6 +63,13 @@ export class ModelCard {
     this.#find(".plot figcaption").textContent = this.#plot.describe(label);
     this.#showClasses();
     this.#showEvidence();
+  }
+
+  /** Say why there is no answer. The last answer stays; null removes the message. */
+  showError(text) {
+    const message = this.#find(".message");
+    message.hidden = text === null;
+    message.textContent = text ?? "";
   }
 
   /** Mark the current angle before its answer is there. */

@@ -22,7 +22,7 @@ async function request(path, body) {
   try {
     response = await fetch(path, { ...options, credentials: "omit" });
   } catch {
-    throw new ServerError(0, "the server does not answer: is it still running?");
+    throw new ServerError(0, "no answer from the server: it has stopped, or the file is larger than it accepts");
   }
   if (response.ok) return response;
   const answer = await response.json().catch(() => ({}));
@@ -36,6 +36,12 @@ async function json(path, body) {
 /** Return the names of the models. */
 export async function listModels() {
   return (await json("/v2/models")).models;
+}
+
+/** Return whether a model reads colour. Others read any image, as grey. */
+export async function readsColour(model) {
+  const { inputs } = await json(`/v2/models/${encodeURIComponent(model)}`);
+  return inputs[0].shape[3] > 1;
 }
 
 /** Predict the class of an image file. */
