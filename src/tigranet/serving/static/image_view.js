@@ -126,6 +126,7 @@ export class ImageView {
       if (!this.#cards.includes(card)) return;
       card.show(answer, angle);
       this.#draw();
+      this.#showShortAnswer();
       this.#announceLater();
     } catch (error) {
       if (!this.#cards.includes(card)) return;
@@ -134,6 +135,12 @@ export class ImageView {
     } finally {
       card.element.setAttribute("aria-busy", "false");
     }
+  }
+
+  /** Repeat the answers beside the angle, for narrow windows. */
+  #showShortAnswer() {
+    const answers = this.#cards.filter((card) => card.answer !== null).map((card) => card.answer);
+    find("short_answer").textContent = answers.map((answer) => `${answer.label} ${answer.probability.toFixed(4)}`).join(" · ");
   }
 
   #announceLater() {
