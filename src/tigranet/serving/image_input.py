@@ -10,6 +10,7 @@ from torch import Tensor
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import decoded
 from tigranet.data.letterbox import letterbox_bytes, letterbox_pixels
+from tigranet.data.luminance import fit_channels
 from tigranet.data.pillow_pixels import MAX_PIXELS
 from tigranet.data.pixel_rows import PixelRows
 
@@ -25,7 +26,7 @@ def prepare_image(
     """Bring an image to the size, the channels and the range of values that a network reads.
 
     The steps are those of ``tigranet predict``: decode, scale to [0, 1], convert to grey for networks of one channel,
-    and letterbox.
+    letterbox, and repeat a grey image in three channels for networks of colour images.
 
     Args:
         image: The content of an image file of a supported format, or an array of pixels: booleans, integers of 8 or
@@ -57,9 +58,10 @@ def prepare_image(
             square = letterbox_pixels(pixels, size, color)
     else:
         square = letterbox_pixels(_rows_of_array(image, in_maps, max_pixels), size, color)
-    if square.shape[2] != in_maps:
-        raise UnreadableImageError(f"has {square.shape[2]} channels, the model reads {in_maps}")
-    return torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
+    image_tensor = fit_channels(torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1), in_maps)
+    if image_tensor.shape[0] != in_maps:
+        raise UnreadableImageError(f"has {image_tensor.shape[0]} channels, the model reads {in_maps}")
+    return image_tensor.contiguous()
 
 
 def _check_pixels(height: int, width: int, max_pixels: int) -> None:
