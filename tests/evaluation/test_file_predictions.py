@@ -127,7 +127,7 @@ def test_files_that_are_known_to_be_unreadable_are_passed_on(net, tmp_path):
 
 @pytest.mark.parametrize("in_maps", [1, 3])
 def test_grey_and_colour_files_are_read_by_grey_and_by_colour_models(tmp_path, in_maps):
-    """A grey image saved in colour has the prediction of the original, and a palette or transparency changes nothing."""
+    """A grey image that is saved in colour, with a palette or with transparency, has the prediction of the original."""
     net = TIGraNet("SC[2,2]-S[2]", 2, in_maps=in_maps, image_size=10).eval()
     (grey,) = write_images(tmp_path, 1)
     files = [grey]

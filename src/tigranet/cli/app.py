@@ -99,10 +99,11 @@ data_app.command(epilog="Example: tigranet data fetch --data-dir data/")(fetch)
 data_app.command(epilog="Example: tigranet data check --data-dir data/")(check)
 
 
-def _print_version(is_asked: bool) -> None:
+def _print_version(is_asked: bool) -> bool:
     if is_asked:
         print(f"tigranet {__version__}")
         raise typer.Exit
+    return is_asked
 
 
 @app.callback()

@@ -47,6 +47,8 @@ def print_training_result(trained: "TrainedModel") -> None:
     print(_describe_test(trained))
     if result.robustness is not None:
         print_intervals(result.robustness)
+    if trained.cross_validation is not None:
+        print(*trained.cross_validation.describe(), sep="\n")
     if trained.calibration is not None:
         print(trained.calibration.describe())
     shown = "a picture" if result.test is not None else "a picture of validation images"

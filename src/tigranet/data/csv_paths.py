@@ -25,6 +25,11 @@ def csv_paths(table: Path) -> Iterator[Path | UnreadableFile]:
                 try:
                     yield table.parent / rows.value(line, row, column)
                 except ValueError as error:
-                    yield UnreadableFile(table, str(error))
+                    yield UnreadableFile(table, _reason(error, table))
     except (OSError, ValueError) as error:
-        yield UnreadableFile(table, str(error).removeprefix(f"'{table}' "))
+        yield UnreadableFile(table, _reason(error, table))
+
+
+def _reason(error: Exception, table: Path) -> str:
+    """Return the message of an error without the name of the table, which is shown before it."""
+    return str(error).removeprefix(f"'{table}' ").replace(f" of '{table}'", "", 1)

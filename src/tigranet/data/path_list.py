@@ -79,7 +79,7 @@ def split_list(stream: io.BufferedIOBase, name: Path, start: bytes, folder: Path
     while True:
         *entries, pending = pending.split(separator)
         for entry in entries:
-            if not is_too_long:
+            if entry and not is_too_long:
                 yield from _path(entry, name, folder)
             is_too_long = False
         if len(pending) > MAX_PATH_BYTES:

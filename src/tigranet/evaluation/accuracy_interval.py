@@ -5,7 +5,7 @@ Of n images that were drawn at random, a share p is classified correctly. With z
 .. math:: \frac{p + \frac{z^2}{2n} \pm z \sqrt{\frac{p (1 - p)}{n} + \frac{z^2}{4 n^2}}}{1 + \frac{z^2}{n}}
 
 contains the accuracy on all images of this kind in about 95 % of such measurements. Unlike the interval
-:math:`p \pm z \sqrt{p (1 - p) / n}`, it stays within [0, 1], and it is not empty if all images are classified correctly.
+:math:`p \pm z \sqrt{p (1 - p) / n}`, it stays within [0, 1], and it has a width if all images are classified correctly.
 """
 
 import math
