@@ -23,7 +23,7 @@ def encoded(kind, side=9):
 def test_the_content_of_an_image_is_an_image(kind, side):
     content = encoded(kind, side)
     ((name, image),) = read_letterboxed(images_of_stream(io.BytesIO(content)), 9, False)
-    assert name == Path("-")
+    assert name == Path("stdin")
     assert float(image.mean()) * 255 == pytest.approx(77, abs=2)
     assert is_image(content[:20])
 

@@ -10,7 +10,9 @@ from tigranet.data.packed_image import MAX_CONTENT_BYTES, PackedImage
 from tigranet.data.path_list import read_start, split_list
 
 STANDARD_INPUT = Path("-")
-"""The path that stands for standard input, and the name of an image that comes from it."""
+"""The path that stands for standard input."""
+NAME = Path("stdin")
+"""What standard input, and an image from it, is called in results. A spreadsheet would take a dash for a formula."""
 ARCHIVE = b"PK\x03\x04"
 """First bytes of zip archives and .npz files."""
 
@@ -44,11 +46,11 @@ def images_of_stream(stream: io.BufferedIOBase) -> Iterator[ImageItem]:
     start = read_start(stream)
     if is_image(start):
         content = start + stream.read(max(0, MAX_CONTENT_BYTES + 1 - len(start)))
-        yield PackedImage(STANDARD_INPUT, len(content), lambda: content)
+        yield PackedImage(NAME, len(content), lambda: content)
     elif start.startswith(ARCHIVE):
-        yield UnreadableFile(STANDARD_INPUT, "is an archive: save it as a file .zip or .npz, and give its path")
+        yield UnreadableFile(NAME, "is an archive: save it as a file .zip or .npz, and give its path")
     else:
-        yield from split_list(stream, STANDARD_INPUT, start, Path())
+        yield from split_list(stream, NAME, start, Path())
 
 
 def is_image(start: bytes) -> bool:
