@@ -1,6 +1,6 @@
 """Results for many images that are computed one after the other, with what a table of them needs to know first."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -22,3 +22,8 @@ class ResultStream(Iterator[T], Generic[T]):
 
     def __next__(self) -> T:
         return next(self._results)
+
+    def close(self) -> None:
+        """Stop computing, and delete files that are not complete, as the ``close`` of a generator does."""
+        if isinstance(self._results, Generator):
+            self._results.close()
