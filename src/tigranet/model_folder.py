@@ -13,6 +13,10 @@ CHECKPOINTS = "checkpoints"
 """Sub-folder with the checkpoints of the training."""
 LAST_CHECKPOINT = "last.ckpt"
 """The most recent checkpoint, in the sub-folder ``checkpoints``."""
+FOLDS = "folds"
+"""Sub-folder with what a cross-validation has measured."""
+FOLD_RESULTS = "folds.json"
+"""The results of the finished folds, in the sub-folder ``folds``."""
 
 
 def is_saved_model(path: Path) -> bool:
@@ -35,9 +39,21 @@ def is_model_folder(path: Path) -> bool:
         path: Path of the folder. It need not exist.
 
     Returns:
-        True if the configuration and the weights are files, or the most recent checkpoint is one.
+        True if the configuration and the weights are files, or the most recent checkpoint or the results of folds are.
     """
-    return is_saved_model(path) or os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT)
+    return is_saved_model(path) or is_interrupted_training(path)
+
+
+def is_interrupted_training(path: Path) -> bool:
+    """Whether a folder holds something that an interrupted training can continue from.
+
+    Args:
+        path: Path of the folder. It need not exist.
+
+    Returns:
+        True if the most recent checkpoint, or the results of a cross-validation, are a file.
+    """
+    return os.path.isfile(path / CHECKPOINTS / LAST_CHECKPOINT) or os.path.isfile(path / FOLDS / FOLD_RESULTS)
 
 
 def is_begun_training(path: Path) -> bool:

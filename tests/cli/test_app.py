@@ -194,3 +194,24 @@ def test_a_table_is_printed_under_an_ascii_locale(monkeypatch, tmp_path, photos)
     out = streams[0].buffer.getvalue().decode("ascii")
     assert "+- " in out
     assert r"photos \u03bb [red]" in out
+
+
+def test_version_prints_the_version(tigranet):
+    from tigranet import __version__
+
+    assert tigranet("--version")[:2] == (0, f"tigranet {__version__}\n")
+    assert tigranet("train", "--version").code == 2  # an option of the program, not of a command
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_shells_complete_commands_and_options(warm_process, shell):
+    script = warm_process.tigranet("--show-completion", shell)
+    assert (script.returncode, "_TIGRANET_COMPLETE" in script.stdout) == (0, True), script.stderr
+    if shell == "bash":
+        for words, completed in (("tigranet pre", "predict"), ("tigranet train --fol", "--folds")):
+            environment = {
+                "_TIGRANET_COMPLETE": "complete_bash",
+                "COMP_WORDS": words,
+                "COMP_CWORD": str(words.count(" ")),
+            }
+            assert completed in warm_process.tigranet(environment=environment).stdout.split()

@@ -2,7 +2,9 @@ import csv
 import io
 import json
 import os
+import sys
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -11,6 +13,7 @@ from images import fill
 from tigranet import TIGraNet
 from tigranet.evaluation.conformal import ConformalCalibration
 from tigranet.workflows.model_calibration import ModelCalibration, write_calibration
+from zip_files import write_zip
 
 
 @pytest.fixture
@@ -166,7 +169,8 @@ def test_bad_files_of_every_kind_are_listed_with_their_reasons_and_stop_nothing(
     for name, reason in bad.items():
         shown = name.decode(errors="backslashreplace")
         assert any(f"/b/{shown}: " in line and reason in line for line in lines), (name, lines)
-    assert len(lines) == 1 + len(bad)
+    assert lines[1 + len(bad)] == f"33 images have a prediction, {len(bad)} could not be read"
+    assert len(lines) <= 1 + len(bad) + 1 + 2
     written = table.read_bytes()
     assert written.count(b"\n") == 1 + 30 + 3
     for name in reasons.keys() - bad.keys():
@@ -225,4 +229,106 @@ def test_an_image_without_a_finite_answer_is_listed_and_has_no_row(tigranet, tmp
     for name in ("000.png", "001.png"):
         assert f"{name}: the network gives no finite answer for this image" in err.replace("\n", "")
     code, out, err = tigranet(command, tmp_path / "m", folder / "a")
+    assert (code, "none of the images" in err) == (1, True)
+
+
+def test_the_summary_is_on_stderr_and_the_rows_alone_on_stdout(tigranet, model, photos):
+    code, out, err = tigranet("predict", model, photos)
+    assert (code, len(out.splitlines())) == (0, 41)
+    labels = [row["label"] for row in csv.DictReader(io.StringIO(out))]
+    heading = err.splitlines().index("40 images have a prediction, 1 could not be read")
+    counts = [line.split()[:2] for line in err.splitlines()[heading + 1 :]]
+    assert {label: int(count) for label, count in counts} == {label: labels.count(label) for label in set(labels)}
+    assert "prediction" not in tigranet("predict", model, next(photos.rglob("[0-9]*.png"))).err
+    assert "unknown  40  100.0 %" in tigranet("predict", model, photos, "--reject", "1").err
+
+
+def test_top_classes_and_probabilities_are_in_every_format(tigranet, tmp_path, model, photos):
+    import pyarrow.parquet as pq
+
+    command = ("predict", model, photos, "--top", "2", "--probabilities")
+    code, out, _ = tigranet(*command, "--json")
+    assert code == 0
+    rows = [json.loads(line) for line in out.splitlines()]
+    for row in rows:
+        assert [list(ranked) for ranked in row["top"]] == [["label", "probability"]] * 2
+        assert row["top"][0] == {"label": row["label"], "probability": row["probability"]}
+        assert row["probabilities"][row["label"]] == row["probability"] == max(row["probabilities"].values())
+    tigranet(*command, "--csv", tmp_path / "a.csv")
+    with open(tmp_path / "a.csv") as file:
+        table = list(csv.DictReader(file))
+    ranked = ["label_1", "probability_1", "label_2", "probability_2"]
+    assert list(table[0]) == ["path", "label", "probability", *ranked, "p_0", "p_1", "p_2"]
+    assert [row["label_2"] for row in table] == [row["top"][1]["label"] for row in rows]
+    tigranet(*command, "--parquet", tmp_path / "a.parquet")
+    stored = pq.read_table(tmp_path / "a.parquet").to_pylist()
+    assert [row["label_2"] for row in stored] == [row["label_2"] for row in table]
+    assert [row["p_1"] for row in stored] == [row["probabilities"]["1"] for row in rows]
+    explained = [
+        json.loads(line) for line in tigranet(*command, "--json", "--explain", tmp_path / "why").out.splitlines()
+    ]
+    assert [list(row) for row in explained] == [list(row) for row in rows]
+    assert [row["top"][0]["label"] for row in explained] == [row["label"] for row in rows]
+
+
+def test_hundreds_of_classes_are_written_with_a_column_each(tigranet, tmp_path, photos):
+    names = [f"species {number}" for number in range(300)]
+    TIGraNet("SC[2,2]-S[2]", 300, class_names=names, image_size=12).save_pretrained(tmp_path / "many")
+    code, _, err = tigranet("predict", tmp_path / "many", photos, "--probabilities", "--csv", tmp_path / "a.csv")
+    assert code == 0
+    with open(tmp_path / "a.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [name for name in rows[0] if name.startswith("p_")] == [f"p_{name}" for name in names]
+    assert len(err.splitlines()) < 30
+
+
+@pytest.mark.parametrize("command", ["predict", "features"])
+def test_tables_lists_archives_and_arrays_give_the_rows_of_the_files(
+    tigranet, tmp_path, model, photos, command, monkeypatch
+):
+    """The pixels are the same, so are the numbers; only the names differ."""
+    files = sorted(photos.rglob("[0-9]*.png"))[:6]
+    expected = [line.split(",", 1)[1] for line in tigranet(command, model, *files).out.splitlines()]
+    (tmp_path / "t.csv").write_text("label,path\n" + "".join(f"x,{file}\n" for file in files))
+    (tmp_path / "l.txt").write_text("".join(f"{file}\n" for file in files))
+    write_zip(tmp_path / "a.zip", [(f"in/{file.name}", file.read_bytes()) for file in files])
+    np.savez(tmp_path / "i.npz", images=np.stack([np.asarray(Image.open(file)) for file in files]))
+    stdins = {"lines": b"\n".join, "print0": b"\0".join}
+    for name in ("t.csv", "l.txt", "a.zip", "i.npz", *stdins):
+        source = tmp_path / name
+        if name in stdins:
+            source = "-"
+            content = stdins[name](os.fsencode(file) for file in files)
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        code, out, err = tigranet(command, model, source)
+        assert code == 0, err
+        assert [
+            line.rsplit(".png" if name != "i.npz" else "]", 1)[-1].split(",", 1)[1] for line in out.splitlines()
+        ] == expected, name
+
+
+def test_one_image_from_standard_input_and_a_second_dash(tigranet, model, photos, monkeypatch):
+    content = next(photos.rglob("[0-9]*.png")).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    code, out, _ = tigranet("predict", model, "-")
+    assert (code, out.splitlines()[1].startswith("stdin,")) == (0, True)
+    code, _, err = tigranet("predict", model, "-", "-")
+    assert (code, "once" in err) == (1, True)
+
+
+def test_bad_entries_of_every_source_are_named_and_stop_nothing(tigranet, tmp_path, model, photos):
+    good = next(photos.rglob("[0-9]*.png"))
+    (tmp_path / "t.csv").write_text(f"path\nmissing.png\n{good}\n")
+    (tmp_path / "l.txt").write_text(f"missing-too.png\n{good}\n{photos / 'digit 0'}\n")
+    write_zip(tmp_path / "a.zip", [("bad.png", b"bad"), ("good.png", good.read_bytes())])
+    (tmp_path / "broken.zip").write_bytes(b"PK")
+    (tmp_path / "broken.npz").write_bytes(b"PK")
+    sources = [tmp_path / name for name in ("t.csv", "l.txt", "a.zip", "broken.zip", "broken.npz")]
+    code, out, err = tigranet("predict", model, *sources)
+    assert code == 0
+    zeros = len(list((photos / "digit 0").iterdir()))
+    assert len(out.splitlines()) == 1 + 3 + zeros
+    for name in ("missing.png", "missing-too.png", "a.zip/bad.png", "broken.zip", "broken.npz"):
+        assert f"/{name}: " in err.replace("\n", " ")
+    code, _, err = tigranet("predict", model, tmp_path / "broken.zip")
     assert (code, "none of the images" in err) == (1, True)

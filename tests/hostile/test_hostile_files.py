@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hostile import image_files, model_folders, npz_files, special_files, tables
+from hostile import archives, image_files, model_folders, npz_files, special_files, tables
 from hostile.case import Case, Finished, problems
 from images import fill
 
@@ -281,6 +281,65 @@ def test_array_files(check, folder, model):
         cases += [Case(name, arguments, "any") for arguments in data_commands(file, model, folder)[:1]]
     unused = npz_files.write_unused_bomb(folder)
     cases.append(Case("unused.npz", ("load_user_data", str(unused)), "used", extra_megabytes=200))
+    check(cases)
+    assert not marker.exists()
+
+
+def test_archives_and_lists_to_classify(check, folder, model, photos):
+    """Archives are not unpacked, and no name in them or in a list is more than a name."""
+    cases = []
+    for name, content in archives.refused_archives().items():
+        (folder / f"{name}.zip").write_bytes(content)
+        words = () if name in ("only-end", "no-images") else (f"{name}.zip",)
+        cases.append(Case(f"{name}.zip", ("predict", str(model), f"{name}.zip"), "refused", words))
+    for path in [*archives.write_special_archives(folder), *archives.write_bomb_archives(folder)]:
+        cases.append(Case(path.name, ("predict", str(model), path.name), "refused", (path.name,), extra_megabytes=700))
+    for name, content in archives.any_archives().items():
+        (folder / f"{name}.zip").write_bytes(content)
+        cases.append(Case(f"{name}.zip", ("predict", str(model), f"{name}.zip"), "used"))
+    for name, content in archives.refused_lists().items():
+        (folder / f"{name}.txt").write_bytes(content)
+        cases.append(Case(f"{name}.txt", ("predict", str(model), f"{name}.txt"), "refused", seconds=5))
+    for path in archives.write_special_lists(folder):
+        cases.append(Case(path.name, ("predict", str(model), path.name), "refused", (path.name,)))
+    everything = sorted(path.name for path in folder.iterdir() if path.suffix in (".zip", ".txt"))
+    cases.append(Case("all together", ("predict", str(model), *everything, str(photos)), "left out", ("one-bomb.zip",)))
+
+    def files() -> list[Path]:
+        return sorted(path for path in folder.rglob("*") if "cache" not in path.parts)
+
+    before = files()
+    check(cases)
+    assert files() == before
+
+
+def test_tables_and_arrays_to_classify(check, folder, model):
+    fill(folder / "images", dict.fromkeys("abc", 6), size=(8, 8))
+    marker = folder / "unpickled"
+    cases = []
+    for number, (name, (content, _)) in enumerate(tables.refused_tables().items()):
+        (folder / f"{name}.csv").write_bytes(content)
+        if number % 2 == 0:
+            cases.append(Case(f"{name}.csv", ("predict", str(model), f"{name}.csv"), "any"))
+    for path in tables.write_special_tables(folder):
+        cases.append(Case(path.name, ("predict", str(model), path.name), "refused", (path.name,)))
+    refused = (
+        "objects",
+        "encrypted",
+        "terabyte-in-header",
+        "nested-header",
+        "nan-pixels",
+        "channels-first",
+        "truncated",
+    )
+    for name, content in npz_files.refused_arrays(marker).items():
+        (folder / f"{name}.npz").write_bytes(content)
+        if name in refused:
+            outcome = "any" if name == "objects" else "refused"
+            cases.append(Case(f"{name}.npz", ("predict", str(model), f"{name}.npz"), outcome))
+    for path in npz_files.write_bombs(folder).values():
+        outcome = "refused" if path.stem == "images" else "any"
+        cases.append(Case(path.name, ("predict", str(model), path.name), outcome, extra_megabytes=700))
     check(cases)
     assert not marker.exists()
 

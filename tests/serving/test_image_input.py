@@ -95,7 +95,8 @@ def test_what_cannot_be_used_is_refused_with_a_reason(image, reason):
         prepare_image(image, 12, 1, max_pixels=1000)
 
 
-def test_a_colour_network_refuses_grey_images_as_for_files():
-    for image in (np.zeros((4, 4), np.uint8), encoded(np.zeros((4, 4), np.uint8))):
-        with pytest.raises(UnreadableImageError, match="has 1 channels, the model reads 3"):
-            prepare_image(image, 12, 3)
+def test_a_colour_network_reads_grey_images_in_three_channels_as_for_files():
+    for image in (np.full((4, 4), 51, np.uint8), encoded(np.full((4, 4), 51, np.uint8))):
+        assert prepare_image(image, 12, 3).tolist() == torch.full((3, 12, 12), 0.2).tolist()
+        with pytest.raises(UnreadableImageError, match="has 1 channels, the model reads 4"):
+            prepare_image(image, 12, 4)

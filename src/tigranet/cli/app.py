@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tigranet import __version__
 from tigranet.cli.angles import angles
 from tigranet.cli.bench import bench
 from tigranet.cli.calibrate import calibrate
@@ -72,7 +73,6 @@ app = typer.Typer(
     help="Image classification that does not depend on how the image is rotated or shifted.",
     epilog="--device and --debug may also be written after the command.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 data_app = typer.Typer(help="The named data sets and where they come from.", no_args_is_help=True)
@@ -99,12 +99,22 @@ data_app.command(epilog="Example: tigranet data fetch --data-dir data/")(fetch)
 data_app.command(epilog="Example: tigranet data check --data-dir data/")(check)
 
 
+def _print_version(is_asked: bool) -> bool:
+    if is_asked:
+        print(f"tigranet {__version__}")
+        raise typer.Exit
+    return is_asked
+
+
 @app.callback()
 def read_global_options(
     device: Annotated[
         str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:N or mps. auto is a CUDA GPU if there is one.")
     ] = "auto",
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Image classification that does not depend on how the image is rotated or shifted."""
     set_global_options(GlobalOptions(device))

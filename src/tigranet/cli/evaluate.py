@@ -4,6 +4,7 @@ import json
 
 from rich.table import Table
 
+from tigranet.cli.accuracy_intervals import print_intervals
 from tigranet.cli.options import Coverage, Data, DataDir, Json, Model, MovementSeed, global_options
 from tigranet.cli.output import print_table, print_unreadable_files, progress_console
 
@@ -42,6 +43,7 @@ def evaluate(
     for movement, accuracy in robustness.moved.items():
         table.add_row(movement, str(accuracy), f"{robustness.drop(movement):.2f}")
     print_table(table)
+    print_intervals(robustness)
     if sets is not None:
         table = Table(f"label sets of coverage {sets.coverage}", "coverage, %", "mean size", "single labels, %")
         for rotation, row in sets.by_rotation.items():

@@ -20,7 +20,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 # readable=False: a file without permission is reported in one line, as by the library.
 Model = Annotated[Path, typer.Argument(help="Folder of a saved model.", readable=False)]
-Images = Annotated[list[Path], typer.Argument(help="Image files, or folders of them.", readable=False)]
+Images = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Image files or folders of them, zip archives, .npz files of images, CSV files with a column of paths, "
+        "text files with one path per line (.txt), or '-' to read paths or one image from standard input.",
+        readable=False,
+    ),
+]
 Data = Annotated[
     str,
     typer.Argument(

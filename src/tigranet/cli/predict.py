@@ -1,16 +1,16 @@
 """``tigranet predict``."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tigranet.cli.options import Coverage, Csv, Images, JsonLines, Model, Parquet, global_options
-from tigranet.cli.output import progress_console, write_rows
+from tigranet.cli.output import progress_console, stdout_is_terminal, write_rows
+from tigranet.cli.prediction_rows import column_names, prediction_row
 
-if TYPE_CHECKING:
-    from tigranet.evaluation import Prediction
+MAX_PRINTED_CLASSES = 20
+"""Number of classes above which a terminal is no place for a column per class."""
 
 
 def predict(
@@ -18,6 +18,12 @@ def predict(
     images: Images,
     csv: Csv = None,
     parquet: Parquet = None,
+    top: Annotated[
+        int, typer.Option(min=0, help="List this number of most probable classes, with their probabilities.")
+    ] = 0,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Give the probabilities of all classes, one column per class.")
+    ] = False,
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     coverage: Coverage = None,
     explain: Annotated[
@@ -28,31 +34,38 @@ def predict(
     ] = None,
     as_json: JsonLines = False,
 ) -> None:
-    """Predict the class of each image, whatever its rotation."""
+    """Predict the class of each image, whatever its rotation. At the end, print how many images have each label."""
     from tigranet.data import UnreadableFile
     from tigranet.workflows.explain import stream_explanations
     from tigranet.workflows.predict import stream_predictions
+    from tigranet.workflows.prediction_summary import PredictionCounter
 
+    console = progress_console()
     options: dict[str, Any] = {
         "reject": reject,
         "coverage": coverage,
+        "top": top,
+        "probabilities": probabilities,
         "device": global_options().device,
-        "console": progress_console(),
+        "console": console,
     }
+    counter = PredictionCounter()
     if explain is None:
         predictions = stream_predictions(model, images, **options)
+        class_names, results = predictions.class_names, counter.count(predictions)
     else:
         explanations = stream_explanations(model, images, explain, **options)
-        predictions = (each if isinstance(each, UnreadableFile) else each.prediction for each in explanations)
-    rows = (each if isinstance(each, UnreadableFile) else _row(each, as_json) for each in predictions)
-    names = ["path", "label", "probability", *([] if coverage is None else ["labels"])]
+        class_names = explanations.class_names
+        results = counter.count(each if isinstance(each, UnreadableFile) else each.prediction for each in explanations)
+    prints_rows = csv is None and parquet is None and not as_json and stdout_is_terminal()
+    if probabilities and prints_rows and len(class_names) > MAX_PRINTED_CLASSES:
+        console.print(
+            f"a column for each of {len(class_names)} classes follows; --csv, --parquet or --top are easier to read"
+        )
+    names = column_names(class_names, top=top, probabilities=probabilities, label_sets=coverage is not None)
+    rows = (each if isinstance(each, UnreadableFile) else prediction_row(each, as_json) for each in results)
     write_rows(names, rows, csv=csv, parquet=parquet, as_json=as_json)
-
-
-def _row(prediction: "Prediction", as_json: bool) -> dict[str, Any]:
-    """Return the values of a row. In a table the label set is JSON text, because names may contain any separator."""
-    row = {"path": prediction.path, "label": prediction.label, "probability": prediction.probability}
-    if prediction.labels is None:
-        return row
-    labels = list(prediction.labels)
-    return row | {"labels": labels if as_json else json.dumps(labels, ensure_ascii=False)}
+    summary = counter.summary
+    if summary.images + summary.unreadable > 1:
+        for line in summary.describe():
+            console.print(line, soft_wrap=True)

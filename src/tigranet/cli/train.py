@@ -20,6 +20,7 @@ from tigranet.cli.output import print_unreadable_files, printing_may_fail, progr
 from tigranet.cli.train_options import (
     ArchitectureOption,
     Color,
+    FoldsOption,
     Group,
     Init,
     Margin,
@@ -76,6 +77,7 @@ def train(
     keep: Annotated[Keep | None, recipe_option("keep")] = None,
     patience: Annotated[int | None, recipe_option("patience")] = None,
     quick: Quick = False,
+    folds: FoldsOption = None,
     init: Init = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
@@ -137,6 +139,7 @@ def train(
             init=init,
             quick=quick,
             first=True,
+            folds=folds,
             overwrite=overwrite,
             resume=resume,
             log=log,

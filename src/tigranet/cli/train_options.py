@@ -68,6 +68,17 @@ Quick = Annotated[
     ),
 ]
 """Whether to fit a linear classifier only."""
+FoldsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--folds",
+        min=2,
+        help="First measure the accuracy by cross-validation: train this number of networks, so that every image is "
+        "tested once.",
+        show_default="no cross-validation",
+    ),
+]
+"""Number of folds of a cross-validation."""
 Init = Annotated[
     str | None,
     typer.Option(

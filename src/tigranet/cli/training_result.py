@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from tigranet.cli.accuracy_intervals import print_intervals
 from tigranet.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ def print_training_result(trained: "TrainedModel") -> None:
         print(trained.comparison)
     print_table(table)
     print(_describe_test(trained))
+    if result.robustness is not None:
+        print_intervals(result.robustness)
+    if trained.cross_validation is not None:
+        print(*trained.cross_validation.describe(), sep="\n")
     if trained.calibration is not None:
         print(trained.calibration.describe())
     shown = "a picture" if result.test is not None else "a picture of validation images"

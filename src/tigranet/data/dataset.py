@@ -89,6 +89,10 @@ class DataSet:
     """Images that occur more than once; None if this was not examined, as for named data sets."""
     training_motion: Isometry = UPRIGHT
     """Random movement that all images have already, the training images included. The default is none."""
+    is_split_at_random: bool = False
+    """Whether the three parts were drawn at random from images without parts, so that they may be drawn again."""
+    groups: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]] | None = None
+    """Group of each training, validation and test image, if there are groups."""
     is_upright: bool = False
     """Whether it is known that all images are upright, apart from ``training_motion``. Images of a user may have any
     orientation, and some, such as microscopic images, have no natural one."""

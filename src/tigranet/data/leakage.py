@@ -106,4 +106,7 @@ def exclude_images(data: DataSet, is_excluded: Sequence[bool]) -> DataSet:
         test=data.test.take(torch.tensor(remaining, dtype=torch.int64)),
         test_files=None if data.test_files is None else tuple(data.test_files[position] for position in remaining),
         test_positions=None if data.test_positions is None else data.test_positions[remaining],
+        groups=None
+        if data.groups is None
+        else (*data.groups[:2], tuple(data.groups[2][position] for position in remaining)),
     )

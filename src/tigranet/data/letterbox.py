@@ -1,9 +1,10 @@
 """Bring images of any shape to one square size, and read many files at once."""
 
+import io
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -23,6 +24,8 @@ MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically, unless the network sets a lower one."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
+MAX_HELD_BYTES = 2**26
+"""Pixels of images in memory that are read ahead, unless a single image takes more."""
 
 
 class UnreadableFile(NamedTuple):
@@ -34,6 +37,39 @@ class UnreadableFile(NamedTuple):
 
 class TemporarilyUnreadableFile(UnreadableFile):
     """A file that the system did not give access to. Another attempt may succeed."""
+
+
+class StoredImage(ABC):
+    """An image that is not a file of its own, such as a member of an archive or a row of an array."""
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """What the image is called in results."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the image takes before it is converted."""
+        return 0
+
+    @abstractmethod
+    def square(self, size: int, color: bool) -> Float[np.ndarray, "size size channels"]:
+        """Convert the image to [0, 1] and letterbox it. Several threads convert images at once.
+
+        Args:
+            size: Side length of the square in pixels.
+            color: Keep all channels instead of the luminance.
+
+        Returns:
+            The square image.
+
+        Raises:
+            UnreadableImageError: If the image cannot be used.
+        """
+
+
+ImageItem = Path | StoredImage | UnreadableFile
+"""An image to read: a file, an image stored elsewhere, or what is already known to be unreadable."""
 
 
 def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> Float[np.ndarray, "size size channels"]:
@@ -128,37 +164,68 @@ def _pad(image: np.ndarray, size: int) -> np.ndarray:
     return square
 
 
-def read_letterboxed(
-    paths: Iterable[Path | UnreadableFile], size: int, color: bool, workers: int = 4, window: int = 256
-) -> Iterator[tuple[Path, Float[Tensor, "channels size size"] | UnreadableFile]]:
-    """Read image files in parallel and bring each to one square size.
+def read_square(file: Path | io.BytesIO, size: int, color: bool) -> Float[np.ndarray, "size size channels"]:
+    """Decode an image file and letterbox it.
 
     Args:
-        paths: Paths of the files. A file that is already known to be unreadable is passed on.
+        file: Path of the file, or the content of a file in memory.
+        size: Side length of the square in pixels.
+        color: Keep all channels instead of the luminance.
+
+    Returns:
+        The square image, in [0, 1].
+
+    Raises:
+        UnreadableImageError: If the file cannot be read as an image, or decoding it takes too much memory.
+    """
+    with decoded(file, partial(letterbox_bytes, size=size)) as pixels:
+        return letterbox_pixels(pixels, size, color)
+
+
+def read_letterboxed(
+    images: Iterable[ImageItem], size: int, color: bool, workers: int = 4, window: int = 256
+) -> Iterator[tuple[Path, Float[Tensor, "channels size size"] | UnreadableFile]]:
+    """Read images in parallel and bring each to one square size.
+
+    Args:
+        images: Paths of files, and images that are stored elsewhere. What is already known to be unreadable is passed
+            on.
         size: Side length of the images in pixels.
         color: Keep all channels instead of the luminance.
         workers: Number of threads.
-        window: Number of files that are read ahead.
+        window: Number of images that are read ahead, fewer if they take much memory.
 
     Yields:
-        For each file, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
+        For each image, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
     """
 
-    def read(path: Path | UnreadableFile) -> tuple[Path, Tensor | UnreadableFile]:
-        if isinstance(path, UnreadableFile):
-            return path.path, path
+    def read(image: ImageItem) -> tuple[Path, Tensor | UnreadableFile]:
+        if isinstance(image, UnreadableFile):
+            return image.path, image
+        path = image if isinstance(image, Path) else image.path
         try:
-            with decoded(path, partial(letterbox_bytes, size=size)) as pixels:
-                image = letterbox_pixels(pixels, size, color)
+            square = read_square(image, size, color) if isinstance(image, Path) else image.square(size, color)
         except UnreadableImageError as error:
             kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
             return path, kind(path, str(error))
-        return path, torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1).contiguous()
+        return path, torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
 
-    remaining = iter(paths)
+    remaining = iter(images)
     with ThreadPoolExecutor(workers) as pool:
-        while chunk := list(islice(remaining, window)):
+        while chunk := _read_ahead(remaining, window):
             yield from pool.map(read, chunk)
+
+
+def _read_ahead(images: Iterator[ImageItem], window: int) -> list[ImageItem]:
+    """Return the next images, as many as fit into the window and into memory."""
+    chunk: list[ImageItem] = []
+    held_bytes = 0
+    for image in images:
+        chunk.append(image)
+        held_bytes += image.held_bytes if isinstance(image, StoredImage) else 0
+        if len(chunk) == window or held_bytes >= MAX_HELD_BYTES:
+            break
+    return chunk
 
 
 def default_size(sides: Sequence[int], max_size: int = MAX_DEFAULT_SIZE) -> int:

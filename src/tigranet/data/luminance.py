@@ -38,3 +38,20 @@ def array_to_grey(pixels: Float[np.ndarray, "*image channels"]) -> Float[np.ndar
     if pixels.shape[-1] == 3:
         return pixels @ np.array(LUMINANCE_WEIGHTS, dtype=np.float32)[:, None]
     return pixels.mean(-1, keepdims=True)
+
+
+def fit_channels(image: Float[Tensor, "channels height width"], channels: int) -> Float[Tensor, "_ height width"]:
+    """Repeat a grey image in red, green and blue for a network that reads colour images.
+
+    Args:
+        image: An image.
+        channels: Number of channels that the network reads.
+
+    Returns:
+        The same image in three channels if it has one and three are needed, otherwise ``image`` itself.
+
+    Example:
+        >>> [fit_channels(torch.zeros(count, 4, 4), 3).shape[0] for count in (1, 3, 4)]
+        [3, 3, 4]
+    """
+    return image.expand(3, -1, -1) if channels == 3 and image.shape[0] == 1 else image

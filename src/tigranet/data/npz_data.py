@@ -78,7 +78,7 @@ def read_npz_images(
         - ``labels``: n entries.
     """
     with open_npz(file) as archive:
-        source = _Source(file, archive)
+        source = NpzSource(file, archive)
         pairs = _find_pairs(file, source)
         labels = as_labels([source.read_small(name) for _, name in pairs.values()], file)
         classes, positions = np.unique(labels, return_inverse=True)
@@ -101,8 +101,16 @@ def read_npz_images(
         )
 
 
-class _Source:
-    """The arrays of a file by their names in lower case. Messages name the file."""
+class NpzSource:
+    """The arrays of a file by their names in lower case. Messages name the file.
+
+    Args:
+        file: Path of the file.
+        archive: The open file.
+
+    Raises:
+        ValueError: If two names differ only by upper and lower case.
+    """
 
     def __init__(self, file: Path, archive: NpzArrays) -> None:
         self.file, self._archive = file, archive
@@ -121,21 +129,46 @@ class _Source:
         return iter(self._names)
 
     def header(self, name: str) -> ArrayHeader:
+        """Read the shape and the type of an array.
+
+        Args:
+            name: Name of the array, in lower case.
+
+        Returns:
+            The header.
+        """
         return self._archive.header(self._names[name])
 
     def read_small(self, name: str) -> np.ndarray:
-        """Read labels, names or groups."""
+        """Read labels, names or groups.
+
+        Args:
+            name: Name of the array, in lower case.
+
+        Returns:
+            The array.
+
+        Raises:
+            ValueError: If it is too large.
+        """
         if (num_bytes := self.header(name).num_bytes) > MAX_LABEL_BYTES:
             raise ValueError(f"'{name}' in '{self.file}' has {num_bytes:,} bytes, more than {MAX_LABEL_BYTES:,}")
         return self._archive.read(self._names[name])
 
     def blocks(self, name: str) -> Iterator[np.ndarray]:
-        """Read images in parts, as (n, H, W, C)."""
+        """Read images in parts.
+
+        Args:
+            name: Name of the array, in lower case.
+
+        Yields:
+            Parts of the array, as (n, H, W, C).
+        """
         for block in self._archive.blocks(self._names[name]):
             yield block if block.ndim == 4 else block[..., None]
 
 
-def _find_pairs(file: Path, source: _Source) -> dict[str, tuple[str, str]]:
+def _find_pairs(file: Path, source: NpzSource) -> dict[str, tuple[str, str]]:
     """Return names of images and labels by part. Arrays without the name of a part come first, as the part ''."""
     if any(name in source for name in IMAGE_NAMES):
         return {"": _images_and_labels(file, source, {name: name for name in source})}
@@ -153,7 +186,7 @@ def _find_pairs(file: Path, source: _Source) -> dict[str, tuple[str, str]]:
     return pairs
 
 
-def _images_and_labels(file: Path, source: _Source, members: dict[str, str]) -> tuple[str, str]:
+def _images_and_labels(file: Path, source: NpzSource, members: dict[str, str]) -> tuple[str, str]:
     """Return the names of the images and labels among some arrays, after a check of their headers."""
     images, labels = (
         next((members[name] for name in names if name in members), None) for names in (IMAGE_NAMES, LABEL_NAMES)
@@ -176,7 +209,7 @@ def _images_and_labels(file: Path, source: _Source, members: dict[str, str]) -> 
     return images, labels
 
 
-def _to_one_size(source: _Source, names: list[str], size: int | None, color: bool, max_size: int) -> Tensor:
+def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: bool, max_size: int) -> Tensor:
     headers = [source.header(name) for name in names]
     stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
     channels = sorted(set(stored_channels)) if color else [1]
@@ -187,7 +220,7 @@ def _to_one_size(source: _Source, names: list[str], size: int | None, color: boo
         )
     sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
     size = size or default_size(sides, max_size)
-    whites = _white_values(source, names, headers)
+    whites = white_values(source, names, headers)
     result = empty_images(sum(header.shape[0] for header in headers), channels[0], size, size)
     position = 0
     for name, white in zip(names, whites, strict=True):
@@ -202,8 +235,20 @@ def _to_one_size(source: _Source, names: list[str], size: int | None, color: boo
     return result
 
 
-def _white_values(source: _Source, names: list[str], headers: list[ArrayHeader]) -> list[int]:
-    """Return what the pixels of each array are divided by. Arrays of one wide integer type share one value."""
+def white_values(source: NpzSource, names: list[str], headers: list[ArrayHeader]) -> list[int]:
+    """Return what the pixels of each array are divided by. Arrays of one wide integer type share one value.
+
+    Args:
+        source: The file.
+        names: Names of the arrays, in lower case.
+        headers: Their headers.
+
+    Returns:
+        One value per array; 1 for numbers that are not integers.
+
+    Raises:
+        ValueError: If integers are negative or do not fit into 16 bits, or if floating-point pixels are not in [0, 1].
+    """
     kinds = [header.dtype for header in headers]
     integers = [name for name, kind in zip(names, kinds, strict=True) if kind.kind in "iu"]
     ranges: dict[str, tuple[int | float, int | float]] = {}
@@ -230,7 +275,7 @@ def _white_values(source: _Source, names: list[str], headers: list[ArrayHeader])
         raise ValueError(f"'{source.file}' {error}") from None
 
 
-def _range(source: _Source, name: str) -> tuple[int | float, int | float]:
+def _range(source: NpzSource, name: str) -> tuple[int | float, int | float]:
     """Return the smallest and the largest pixel of an array, NaN if one is NaN."""
     extremes = np.array([(block.min(), block.max()) for block in source.blocks(name)])
     return extremes[:, 0].min().item(), extremes[:, 1].max().item()

@@ -106,7 +106,27 @@ def load_user_data(
     train, validation, test = (_take(all_images, part) for part in indices)
     name = path.resolve().name if path.is_dir() else path.stem
     test_motion = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
-    return DataSet(name, class_names, train, validation, test, test_motion, files, indices[2], duplicates), unreadable
+    data = DataSet(
+        name,
+        class_names,
+        train,
+        validation,
+        test,
+        test_motion,
+        files,
+        indices[2],
+        duplicates,
+        is_split_at_random="" in parts and train_images is None,
+        groups=None if groups is None else _groups_of_parts(groups, indices),
+    )
+    return data, unreadable
+
+
+def _groups_of_parts(
+    groups: tuple[str, ...], indices: list[Tensor]
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    train, validation, test = (tuple(groups[position] for position in part.tolist()) for part in indices)
+    return train, validation, test
 
 
 def _assign_parts(

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.data.letterbox import UnreadableFile
+from tigranet.data.letterbox import ImageItem, UnreadableFile
 from tigranet.evaluation.evidence import evidence_maps
 from tigranet.evaluation.file_predictions import LabelSets, Prediction, apply_to_files, check_reject, prediction_of
+from tigranet.evaluation.prediction_detail import NO_DETAIL, Detail
 from tigranet.model import TIGraNet
 
 EXPLAINED_BATCH_SIZE = 16
@@ -37,22 +37,24 @@ class Explanation:
 
 def explain_files(
     net: TIGraNet,
-    paths: Iterable[Path | UnreadableFile],
+    paths: Iterable[ImageItem],
     reject: float = 0.0,
     *,
     explained_class: str | None = None,
     label_sets: LabelSets | None = None,
+    detail: Detail = NO_DETAIL,
     batch_size: int = EXPLAINED_BATCH_SIZE,
 ) -> Iterator[Explanation | UnreadableFile]:
     """Predict the class of image files, and explain the predictions.
 
     Args:
         net: The network.
-        paths: The files. A file that is already known to be unreadable is passed on.
+        paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is unknown. The most probable class is explained
             nevertheless.
         explained_class: Name of the class to explain. None explains the most probable class of each image.
         label_sets: Which label sets to predict too. None predicts none.
+        detail: Which details to add to the predictions.
         batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
@@ -64,6 +66,7 @@ def explain_files(
             image size.
     """
     check_reject(reject)
+    detail.check()
     index = None if explained_class is None else class_index(net, explained_class)
 
     def rows(images: Tensor) -> Tensor:
@@ -81,7 +84,7 @@ def explain_files(
         logits, numbers, evidence, image = row.split([net.num_classes, 2, pixels, net.in_maps * pixels])
         score, constant = numbers.tolist()
         yield Explanation(
-            prediction=prediction_of(net, path, logits, reject, label_sets),
+            prediction=prediction_of(net, path, logits, reject, label_sets, detail),
             explained_class=net.class_names[int(logits.argmax()) if index is None else index],
             image=image.reshape(net.in_maps, net.image_size, net.image_size).float(),
             evidence=evidence.reshape(net.image_size, net.image_size).float(),

@@ -1,6 +1,6 @@
 """Predictions and features of image files: any number of files, with one batch in memory at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -12,10 +12,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.batch_size import limit_batch_size
-from tigranet.data.letterbox import UnreadableFile, read_letterboxed
+from tigranet.data.letterbox import ImageItem, UnreadableFile, read_letterboxed
+from tigranet.data.luminance import fit_channels
 from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, module_device
 from tigranet.evaluation.canonical_logits import canonical_logits
 from tigranet.evaluation.conformal import ConformalCalibration
+from tigranet.evaluation.prediction_detail import NO_DETAIL, Detail, RankedLabel
 from tigranet.model import TIGraNet
 from tigranet.ops.mode import kernel_mode, using
 
@@ -40,6 +42,10 @@ class Prediction:
     """Probability of the class, rounded to 6 decimals."""
     labels: tuple[str, ...] | None = None
     """If a coverage was asked for, the label set: the classes that the image may have, the most probable first."""
+    top: tuple[RankedLabel, ...] | None = None
+    """If asked for, the most probable classes in order, whether the label is :data:`UNKNOWN` or not."""
+    probabilities: Mapping[str, float] | None = None
+    """If asked for, the probability of each class by name, rounded to 6 decimals."""
 
 
 class LabelSets(NamedTuple):
@@ -53,25 +59,28 @@ class LabelSets(NamedTuple):
 
 def predict_files(
     net: TIGraNet,
-    paths: Iterable[Path | UnreadableFile],
+    paths: Iterable[ImageItem],
     reject: float = 0.0,
     batch_size: int = BATCH_SIZE,
     *,
     label_sets: LabelSets | None = None,
+    detail: Detail = NO_DETAIL,
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
-    Images are scaled to the size that the network was trained on. The network computes on its own device, in
+    Images are scaled to the size that the network was trained on, and converted to grey or repeated in three channels
+    as it needs them. The network computes on its own device, in
     evaluation mode.
 
     Args:
         net: The network.
-        paths: The files. A file that is already known to be unreadable is passed on.
+        paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         reject: Probability below which the label of an image is :data:`UNKNOWN`.
         batch_size: Largest batch size; large images are computed in smaller batches.
         label_sets: Which label sets to predict too. None predicts none. For label sets, images are brought to their
             canonical rotation (see :mod:`tigranet.evaluation.canonical_logits`), so that an image and its quarter
             turns have exactly the same answer.
+        detail: Which details to add.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -81,9 +90,13 @@ def predict_files(
         ValueError: If ``reject`` is not a probability, or if the network has no image size.
     """
     check_reject(reject)
+    detail.check()
     function = net if label_sets is None else canonical_logits(net)
     for path, logits in apply_to_files(net, function, paths, batch_size):
-        yield logits if isinstance(logits, UnreadableFile) else prediction_of(net, path, logits, reject, label_sets)
+        if isinstance(logits, UnreadableFile):
+            yield logits
+        else:
+            yield prediction_of(net, path, logits, reject, label_sets, detail)
 
 
 def check_reject(reject: float) -> None:
@@ -100,7 +113,12 @@ def check_reject(reject: float) -> None:
 
 
 def prediction_of(
-    net: TIGraNet, path: Path, logits: Float[Tensor, " classes"], reject: float, label_sets: LabelSets | None
+    net: TIGraNet,
+    path: Path,
+    logits: Float[Tensor, " classes"],
+    reject: float,
+    label_sets: LabelSets | None,
+    detail: Detail = NO_DETAIL,
 ) -> Prediction:
     """Return the prediction that the logits of an image stand for.
 
@@ -110,6 +128,7 @@ def prediction_of(
         logits: Its logits.
         reject: Probability below which the label is :data:`UNKNOWN`.
         label_sets: Which label set to predict too, or None.
+        detail: Which details to add.
 
     Returns:
         The prediction.
@@ -121,20 +140,22 @@ def prediction_of(
         is_in_set = label_sets.calibration.label_sets(logits[None], label_sets.coverage)[0]
         order = logits.argsort(descending=True, stable=True).tolist()
         labels = tuple(net.class_names[index] for index in order if is_in_set[index])
-    return Prediction(str(path), name, round(float(probability), 6), labels)
+    details = detail.fields(net.class_names, logits)
+    return Prediction(str(path), name, round(float(probability), 6), labels, **details)
 
 
 def file_features(
-    net: TIGraNet, paths: Iterable[Path | UnreadableFile], batch_size: int = BATCH_SIZE
+    net: TIGraNet, paths: Iterable[ImageItem], batch_size: int = BATCH_SIZE
 ) -> Iterator[tuple[Path, Float[Tensor, " features"] | UnreadableFile]]:
     """Compute the invariant features of image files.
 
-    Images are scaled to the size that the network was trained on. The network computes on its own device, in
+    Images are scaled to the size that the network was trained on, and converted to grey or repeated in three channels
+    as it needs them. The network computes on its own device, in
     evaluation mode.
 
     Args:
         net: The network.
-        paths: The files. A file that is already known to be unreadable is passed on.
+        paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
@@ -167,14 +188,14 @@ def feature_names(net: TIGraNet) -> list[str]:
 
 
 def apply_to_files(
-    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[Path | UnreadableFile], batch_size: int
+    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[ImageItem], batch_size: int
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
     """Apply a function to the images of files, with one batch in memory at a time.
 
     Args:
         net: The network, for the size and the channels of the images.
         function: From a batch of images to one row of finite numbers per image. The network is in evaluation mode.
-        paths: The files. A file that is already known to be unreadable is passed on.
+        paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
@@ -188,7 +209,10 @@ def apply_to_files(
     files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
     batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
     is_first_batch = True
-    while batch := list(islice(files, batch_size)):
+    while read := list(islice(files, batch_size)):
+        batch = [
+            (path, fit_channels(image, net.in_maps) if isinstance(image, Tensor) else image) for path, image in read
+        ]
         images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
         has_all_files = is_first_batch and len(batch) < batch_size
         is_first_batch = False

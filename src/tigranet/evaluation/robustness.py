@@ -10,6 +10,7 @@ from tigranet.baselines.convnet import ConvNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.dataset import DataSet
 from tigranet.evaluation.accuracy import Accuracy, accuracy, moved_accuracy, predict
+from tigranet.evaluation.accuracy_interval import AccuracyInterval, accuracy_interval
 from tigranet.evaluation.predictions import NO_ANSWER
 from tigranet.model import TIGraNet
 
@@ -45,14 +46,28 @@ class Robustness:
         """
         return self.upright - self.moved[how].mean
 
+    def interval(self, how: str | None = None) -> AccuracyInterval:
+        """Return the 95 % confidence interval of an accuracy, which counts test images.
+
+        Args:
+            how: The kind of movement, one of the keys of ``moved``; None for unmoved images.
+
+        Returns:
+            The interval. Several random movements of one image count once.
+        """
+        return accuracy_interval(self.upright if how is None else self.moved[how].mean, self.images)
+
     def to_json(self) -> dict[str, Any]:
-        """Return all numbers, including the drops, as values that can be written as JSON.
+        """Return all numbers, including the drops and the intervals, as values that can be written as JSON.
 
         Returns:
             The fields by name.
         """
-        moved = {how: result._asdict() | {"drop": self.drop(how)} for how, result in self.moved.items()}
-        return asdict(self) | {"moved": moved}
+        moved = {
+            how: result._asdict() | {"drop": self.drop(how), "interval": self.interval(how).to_json()}
+            for how, result in self.moved.items()
+        }
+        return asdict(self) | {"interval": self.interval().to_json(), "moved": moved}
 
 
 def check_compatible(net: TIGraNet | ConvNet, data: DataSet) -> None:

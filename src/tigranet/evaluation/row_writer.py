@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ Row = dict[str, Any]
 """Values by column name."""
 PARQUET_ROW_GROUP = 4096
 """Number of rows that are buffered and written together to a Parquet file."""
-TEXT_COLUMNS = ("path", "label", "labels")
+TEXT_COLUMN = re.compile(r"path|label(s|_\d+)?")
+"""Names of the columns that hold text; all others hold numbers."""
 
 
 @contextmanager
@@ -71,7 +73,8 @@ def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row]
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
         raise ModuleNotFoundError("writing Parquet needs pyarrow: pip install 'tigranet[parquet]'") from None
-    schema = pa.schema([(name, pa.string() if name in TEXT_COLUMNS else pa.float64()) for name in names])
+    text_columns = {name for name in names if TEXT_COLUMN.fullmatch(name)}
+    schema = pa.schema([(_as_utf8(name), pa.string() if name in text_columns else pa.float64()) for name in names])
     buffer: list[Row] = []
 
     def flush() -> None:
@@ -79,7 +82,7 @@ def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row]
         buffer.clear()
 
     def write(row: Row) -> None:
-        buffer.append({name: _as_utf8(row[name]) if name in TEXT_COLUMNS else row[name] for name in names})
+        buffer.append({_as_utf8(name): _as_utf8(row[name]) if name in text_columns else row[name] for name in names})
         if len(buffer) == PARQUET_ROW_GROUP:
             flush()
 

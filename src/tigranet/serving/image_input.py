@@ -12,6 +12,7 @@ from torch import Tensor
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import decoded
 from tigranet.data.letterbox import letterbox_bytes, letterbox_pixels
+from tigranet.data.luminance import fit_channels
 from tigranet.data.pillow_pixels import MAX_PIXELS
 from tigranet.data.pixel_rows import PixelRows
 
@@ -40,7 +41,7 @@ def prepare_image(
     """Bring an image to the size, the channels and the range of values that a network reads.
 
     The steps are those of ``tigranet predict``: decode, scale to [0, 1], convert to grey for networks of one channel,
-    and letterbox.
+    letterbox, and repeat a grey image in three channels for networks of colour images.
 
     Args:
         image: The content of an image file of a supported format, or an array of pixels: booleans, integers of 8 or
@@ -102,9 +103,10 @@ def _prepare(image: ImageInput, size: int, in_maps: int, max_pixels: int, canoni
         if canonical and _is_small(pixels.height, pixels.width):
             pixels, quarter_turns = _canonical_pixels(pixels)
         square = letterbox_pixels(pixels, size, in_maps > 1)
-        if square.shape[2] != in_maps:
-            raise UnreadableImageError(f"has {square.shape[2]} channels, the model reads {in_maps}")
-        return RotatedImage(torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous(), quarter_turns)
+        image_tensor = fit_channels(torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1), in_maps)
+        if image_tensor.shape[0] != in_maps:
+            raise UnreadableImageError(f"has {image_tensor.shape[0]} channels, the model reads {in_maps}")
+        return RotatedImage(image_tensor.contiguous(), quarter_turns)
 
     if isinstance(image, bytes):
         with decoded(io.BytesIO(image), working_bytes) as pixels:

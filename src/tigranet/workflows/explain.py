@@ -14,12 +14,14 @@ from tigranet.data import UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation.file_explanations import Explanation, class_index, explain_files
 from tigranet.evaluation.file_predictions import check_reject
+from tigranet.evaluation.prediction_detail import Detail
 from tigranet.evaluation.row_writer import open_row_writer
 from tigranet.figures.evidence_overlay import draw_evidence
 from tigranet.model import TIGraNet
 from tigranet.workflows.image_paths import expand_paths, require_readable
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
 from tigranet.workflows.predict import load_label_sets
+from tigranet.workflows.result_stream import ResultStream
 
 TABLE = "evidence.csv"
 """Name of the table in the output folder, with one row per picture."""
@@ -49,6 +51,8 @@ def explain(
     explained_class: str | None = None,
     reject: float = 0.0,
     coverage: float | None = None,
+    top: int = 0,
+    probabilities: bool = False,
     device: str = "auto",
     console: Console | None = None,
 ) -> ExplanationResult:
@@ -56,11 +60,13 @@ def explain(
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         output: A folder for one picture per image and a table, ``evidence.csv``; without one nothing is written.
         explained_class: Name of the class to explain; by default the most probable class of each image.
         reject: Below this probability the prediction is 'unknown'.
         coverage: Also predict label sets that contain the true label with this probability.
+        top: Number of most probable classes to list for each image, with their probabilities.
+        probabilities: Whether to give the probabilities of all classes.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -82,6 +88,8 @@ def explain(
             explained_class=explained_class,
             reject=reject,
             coverage=coverage,
+            top=top,
+            probabilities=probabilities,
             device=device,
             console=console,
         )
@@ -101,9 +109,11 @@ def stream_explanations(
     explained_class: str | None = None,
     reject: float = 0.0,
     coverage: float | None = None,
+    top: int = 0,
+    probabilities: bool = False,
     device: str = "auto",
     console: Console | None = None,
-) -> Iterator[Explanation | UnreadableFile]:
+) -> ResultStream[Explanation | UnreadableFile]:
     """Explain any number of image files, with only a few of them in memory.
 
     The model is loaded, and the paths are checked, before the first explanation is asked for. Pictures are written as
@@ -111,17 +121,19 @@ def stream_explanations(
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         output: A folder for pictures and a table; without one nothing is written.
         explained_class: Name of the class to explain; by default the most probable class of each image.
         reject: Below this probability the prediction is 'unknown'.
         coverage: Also predict label sets that contain the true label with this probability.
+        top: Number of most probable classes to list for each image, with their probabilities.
+        probabilities: Whether to give the probabilities of all classes.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
-        An iterator over the explanations, in the order of the files. An unreadable file gives the reason instead. After
-        the last file it raises ``ValueError`` if no image could be read.
+        An iterator over the explanations, in the order of the files, with the names of the classes. An unreadable file
+        gives the reason instead. After the last file it raises ``ValueError`` if no image could be read.
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
@@ -130,6 +142,8 @@ def stream_explanations(
     """
     selected = select_device(device)
     check_reject(reject)
+    detail = Detail(top, probabilities)
+    detail.check()
     every = [images] if isinstance(images, str | Path) else list(images)
     folder = None if output is None else Path(output)
     if folder is not None:
@@ -147,9 +161,10 @@ def stream_explanations(
             reject,
             explained_class=explained_class,
             label_sets=label_sets,
+            detail=detail,
         )
     )
-    return explanations if folder is None else _write(explanations, folder)
+    return ResultStream(network.class_names, explanations if folder is None else _write(explanations, folder))
 
 
 def _write(

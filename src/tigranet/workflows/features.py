@@ -43,7 +43,7 @@ def features(model: str | Path, images: str | Path | Iterable[str | Path], *, de
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
 
     Returns:
@@ -73,7 +73,7 @@ def stream_features(
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
 
     Returns:

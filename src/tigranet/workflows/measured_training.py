@@ -79,9 +79,12 @@ class TrainingResult:
         """Return plain values, with the versions of the software and the machine.
 
         Returns:
-            The fields by name, and the drop. What is not measured is None, which is null in JSON.
+            The fields by name, the drop, and the confidence interval of the accuracy on test images. What is not
+            measured is None, which is null in JSON.
         """
+        interval = None if self.robustness is None else self.robustness.interval().to_json()
         accuracies = {
+            "test_interval": interval,
             "moved": self.moved and self.moved._asdict(),
             "nearest": self.nearest and self.nearest._asdict(),
             "drop": self.drop,

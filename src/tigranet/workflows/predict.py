@@ -1,6 +1,6 @@
 """Classify image files with a saved network."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,12 @@ from tigranet.devices import select_device
 from tigranet.evaluation import Prediction, predict_files
 from tigranet.evaluation.conformal import check_coverage
 from tigranet.evaluation.file_predictions import LabelSets
+from tigranet.evaluation.prediction_detail import Detail
 from tigranet.model import TIGraNet
 from tigranet.workflows.image_paths import expand_paths, require_readable
 from tigranet.workflows.model_calibration import require_calibration
+from tigranet.workflows.prediction_summary import PredictionCounter, PredictionSummary
+from tigranet.workflows.result_stream import ResultStream
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,14 @@ class PredictionResult:
     unreadable_files: tuple[UnreadableFile, ...] = ()
     """Files that could not be read, with the reasons."""
 
+    @property
+    def summary(self) -> PredictionSummary:
+        """Number of images by label."""
+        counter = PredictionCounter()
+        for _ in counter.count((*self.predictions, *self.unreadable_files)):
+            pass
+        return counter.summary
+
 
 def predict(
     model: str | Path,
@@ -32,6 +43,8 @@ def predict(
     *,
     reject: float = 0.0,
     coverage: float | None = None,
+    top: int = 0,
+    probabilities: bool = False,
     device: str = "auto",
     console: Console | None = None,
 ) -> PredictionResult:
@@ -39,10 +52,13 @@ def predict(
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files or folders of them, tables or lists of paths, .npz files, zip archives, or ``-`` for
+            standard input, see :func:`~tigranet.workflows.image_paths.expand_paths`.
         reject: Below this probability the prediction is 'unknown'.
         coverage: The probability with which a label set contains the true label, such as 0.95. None predicts no label
             sets. The guarantee is that of :class:`~tigranet.evaluation.conformal.ConformalCalibration`.
+        top: Number of most probable classes to list for each image, with their probabilities.
+        probabilities: Whether to give the probabilities of all classes.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -54,7 +70,18 @@ def predict(
         ValueError: If no image could be read, if ``coverage`` is not between 0 and 1, or if the model is not
             calibrated.
     """
-    results = list(stream_predictions(model, images, reject=reject, coverage=coverage, device=device, console=console))
+    results = list(
+        stream_predictions(
+            model,
+            images,
+            reject=reject,
+            coverage=coverage,
+            top=top,
+            probabilities=probabilities,
+            device=device,
+            console=console,
+        )
+    )
     return PredictionResult(
         tuple(result for result in results if isinstance(result, Prediction)),
         tuple(result for result in results if isinstance(result, UnreadableFile)),
@@ -67,33 +94,41 @@ def stream_predictions(
     *,
     reject: float = 0.0,
     coverage: float | None = None,
+    top: int = 0,
+    probabilities: bool = False,
     device: str = "auto",
     console: Console | None = None,
-) -> Iterator[Prediction | UnreadableFile]:
+) -> ResultStream[Prediction | UnreadableFile]:
     """Predict the classes of any number of image files, with only a few of them in memory.
 
     The model is loaded, and the paths are checked, before the first prediction is asked for.
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
-        images: Image files, or folders of them.
+        images: Image files or folders of them, tables or lists of paths, .npz files, zip archives, or ``-`` for
+            standard input, see :func:`~tigranet.workflows.image_paths.expand_paths`.
         reject: Below this probability the prediction is 'unknown'.
         coverage: The probability with which a label set contains the true label, as for :func:`predict`.
+        top: Number of most probable classes to list for each image, with their probabilities.
+        probabilities: Whether to give the probabilities of all classes.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
-        An iterator over the predictions, in the order of the files. An unreadable file gives the reason instead. After
-        the last file it raises ``ValueError`` if no image could be read.
+        An iterator over the predictions, in the order of the files, with the names of the classes. An unreadable file
+        gives the reason instead. After the last file it raises ``ValueError`` if no image could be read.
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
-        ValueError: If ``coverage`` is not between 0 and 1, or if the model is not calibrated.
+        ValueError: If ``coverage`` is not between 0 and 1, if ``top`` is negative, or if the model is not calibrated.
     """
+    detail = Detail(top, probabilities)
+    detail.check()
     selected = select_device(device)
     network = TIGraNet.from_pretrained(model)
     label_sets = load_label_sets(model, network, coverage, console)
-    return require_readable(predict_files(network.to(selected), expand_paths(images), reject, label_sets=label_sets))
+    results = predict_files(network.to(selected), expand_paths(images), reject, label_sets=label_sets, detail=detail)
+    return ResultStream(network.class_names, require_readable(results))
 
 
 def load_label_sets(

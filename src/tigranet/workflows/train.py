@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from tigranet.data import DataSet, UnreadableFile
 from tigranet.feature_network import check_channels, feature_architecture
 from tigranet.fine_tuning import load_start
 from tigranet.model import TIGraNet
-from tigranet.model_folder import CHECKPOINTS, LAST_CHECKPOINT
+from tigranet.model_folder import CHECKPOINTS, is_interrupted_training
 from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.cross_validation import CrossValidation, check_folds, cross_validate, known_image_notices
 from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.describe_training import describe_data, describe_network
 from tigranet.workflows.draw_examples import draw_rotated_examples
@@ -66,6 +68,8 @@ class TrainedModel:
     """The linear classifier on invariant features, if one was fitted. With ``quick`` it is the model."""
     comparison: Comparison | None = None
     """The accuracies of the trained network and of that classifier on the same images."""
+    cross_validation: CrossValidation | None = None
+    """The accuracies of a cross-validation, if one was asked for."""
     paper: PaperResult | None = None
     """The paper's accuracies on this data set, if the network is one of the presets."""
 
@@ -89,6 +93,7 @@ def train(
     init: str | Path | None = None,
     quick: bool = False,
     first: bool = False,
+    folds: int | None = None,
     overwrite: bool = False,
     resume: bool = False,
     log: Log = "csv",
@@ -124,6 +129,8 @@ def train(
         first: Whether to start with such a classifier, on at most
             :data:`~tigranet.workflows.first_answer.MAX_IMAGES` images, and to compare the trained network with it. A
             training of fewer than :data:`SHORT_TRAINING` steps needs none.
+        folds: Also measure the accuracy by cross-validation with this number of folds, before the network is trained as
+            without it, see :func:`tigranet.workflows.cross_validation.cross_validate`.
         overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
         log: Where to write losses, beside the checkpoints.
@@ -146,6 +153,8 @@ def train(
             check_no_saved_model(folder)
     if quick and resume:
         raise ValueError("quick takes seconds and writes no checkpoints, so there is nothing to resume: leave out one")
+    if folds is not None:
+        check_folds(folds, quick, train_images, hardware)
     if isinstance(architecture, str):
         architecture = Architecture.parse(architecture)
     start = None if init is None else load_start(init, architecture, boundary, window, margin)
@@ -183,6 +192,7 @@ def train(
         "device": "cpu" if hardware is not None and hardware.accelerator == "cpu" else "auto",
     }
     _print(console, *describe_data(data, data_set))
+    new_network = partial(_new_network, layers, boundary, chosen_window.window, margin, seed, start)
     rival: FirstAnswer | None = None
     if quick:
         with console.status("computing features") if console else nullcontext():
@@ -190,7 +200,7 @@ def train(
         network = rival.network
         layers = network.architecture
     else:
-        network = _new_network(layers, data_set, boundary, chosen_window.window, margin, seed, start)
+        network = new_network(data_set)
     reason = _describe_reason(images, None if architecture else preset, init, quick)
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
@@ -209,6 +219,19 @@ def train(
     if hardware is not None:
         fit_options["hardware"] = hardware
     with hold_output(folder):
+        validated: CrossValidation | None = None
+        if folds is not None:
+            _print(console, *(known_image_notices(init, data_set) if init is not None else []))
+            validated = cross_validate(
+                data_set,
+                folds,
+                new_network,
+                training_recipe,
+                seed=seed,
+                console=console,
+                **(fit_options | {"folder": folder}),
+            )
+            _print(console, *validated.describe())
         if quick:
             assert rival is not None
             seconds = rival.seconds
@@ -227,6 +250,7 @@ def train(
             "init": None if init is None else str(init),
             "quick": quick,
             "first_answer": None if rival is None else rival.to_json(),
+            "cross_validation": None if validated is None else validated.to_json(),
         }
         saves = folder is not None and is_first_process()
         hashes = content_hashes(data, data_set) if saves else {}
@@ -270,12 +294,13 @@ def train(
         calibration=calibration,
         first=rival,
         comparison=comparison,
+        cross_validation=validated,
         paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,
     )
 
 
 def can_resume(output: str | Path) -> bool:
-    """Return whether there is a checkpoint to continue an interrupted training from.
+    """Return whether there is a checkpoint, or a finished fold, to continue an interrupted training from.
 
     Args:
         output: The output folder of the training.
@@ -283,17 +308,17 @@ def can_resume(output: str | Path) -> bool:
     Returns:
         Whether :func:`train` with ``resume=True`` would continue.
     """
-    return Path(output, CHECKPOINTS, LAST_CHECKPOINT).exists()
+    return is_interrupted_training(Path(output))
 
 
 def _new_network(
     architecture: Architecture,
-    data: DataSet,
     boundary: Boundary,
     window: Window,
     margin: int,
     seed: int,
-    start: TIGraNet | None = None,
+    start: TIGraNet | None,
+    data: DataSet,
 ) -> TIGraNet:
     """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
     channels, height, width = data.train.images.shape[1:]
