@@ -17,6 +17,8 @@ FOLDS = "folds"
 """Sub-folder with what a cross-validation has measured."""
 FOLD_RESULTS = "folds.json"
 """The results of the finished folds, in the sub-folder ``folds``."""
+HISTORY = "history.csv"
+"""The losses of each epoch, in the sub-folder ``checkpoints``."""
 
 
 def is_saved_model(path: Path) -> bool:

@@ -11,7 +11,10 @@ from tigranet import TIGraNet
 from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, Isometry, LabelledImages
 from tigranet.evaluation import accuracy
+from tigranet.evaluation.accuracy_interval import accuracy_interval
 from tigranet.evaluation.report import measured_part, report_on
+
+CNN = {"plain CNN": ConvNet("C[2]-P[2]", 3, 12)}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def net() -> TIGraNet:
 
 @pytest.fixture(scope="module")
 def report(net, data):
-    return report_on(net, data, ConvNet("C[2]-P[2]", 3, 12), seed=3, provenance={"command": "tigranet report"})
+    return report_on(net, data, CNN, seed=3, provenance={"command": "tigranet report"})
 
 
 def test_the_network_is_first_and_has_its_own_numbers(report, net, data):
@@ -40,6 +43,31 @@ def test_the_network_is_first_and_has_its_own_numbers(report, net, data):
     assert ours.by_angle.accuracy[0] == pytest.approx(ours.robustness.upright)
     assert set(ours.change) == {"features", "logits"}
     assert set(cnn.change) == {"logits"}
+    assert ours.interval == accuracy_interval(ours.right, 14)
+
+
+def test_the_examples_are_answers_of_the_network(report, data):
+    answers = [answer for each in report.examples for answer in (*each.right, *each.wrong)]
+    assert [each.name for each in report.examples] == ["bolt", "nut"]  # there is no image of a cat
+    for answer in (*answers, *report.least_certain):
+        assert answer.truth == data.class_names[int(data.test.labels[answer.image])]
+        assert answer.is_right == (answer.answer == answer.truth)
+    assert sum(each.wrong_count for each in report.examples) == report.mistakes
+    at_zero = {each.image: each.classes["TIGraNet"][0] == each.truth for each in report.turned}
+    assert len(at_zero) == 6
+    assert all(at_zero[answer.image] == answer.is_right for answer in report.least_certain if answer.image in at_zero)
+
+
+def test_all_answers_are_those_without_rejection(report):
+    everything = report.rejection[0]
+    assert (everything.probability, everything.answered) == (0, 14)
+    assert everything.right == report.subjects[0].right
+
+
+def test_few_images_are_a_warning(report):
+    assert "14 images" in report.size_notice()
+    many = replace(report.subjects[0], interval=accuracy_interval(950, 1000))
+    assert replace(report, subjects=(many,)).size_notice() is None
 
 
 def test_quarter_turns_change_no_prediction(report):
@@ -102,7 +130,7 @@ def test_the_progress_bar_reaches_its_end(net, data, monkeypatch):
     stop = Progress.stop
     monkeypatch.setattr(Progress, "stop", lambda bar: finished.append(bar.tasks[0].finished) or stop(bar))
     few = replace(data, test=data.test.take([0, 1, 2]))
-    report_on(net, few, ConvNet("C[2]-P[2]", 3, 12), console=Console(file=io.StringIO()))
+    report_on(net, few, CNN, console=Console(file=io.StringIO()))
     assert finished == [True]
 
 

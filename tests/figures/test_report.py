@@ -1,8 +1,13 @@
+import base64
+import csv
+import hashlib
+import io
 import json
 import re
 from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import get_args
 
 import pytest
@@ -14,8 +19,12 @@ from tigranet.baselines import ConvNet
 from tigranet.data import DataSet, LabelledImages
 from tigranet.data.augment.rigid import Padding
 from tigranet.evaluation.class_report import ClassMetrics
-from tigranet.evaluation.report import QuarterTurn, report_on
-from tigranet.figures.report import MAX_PAGE_NAME_LENGTH, MAX_TABLE_ROWS, PADDING_TEXT, render, save_report
+from tigranet.evaluation.report import PLAIN_CNN, ROTATED_CNN, report_on
+from tigranet.evaluation.report_subject import QuarterTurn
+from tigranet.evaluation.training_history import TrainingHistory
+from tigranet.figures.report import PADDING_TEXT, render, save_report
+from tigranet.figures.report_tables import MAX_TABLE_ROWS
+from tigranet.figures.report_text import MAX_PAGE_NAME_LENGTH
 
 HOSTILE_NAMES = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
 
@@ -25,15 +34,22 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.texts, self.tags, self.addresses = [], [], []
+        self.texts, self.tags, self.addresses, self.attributes = [], [], [], []
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
+        self.attributes.append((tag, dict(attributes)))
         self.addresses += [value for name, value in attributes if name in ("src", "href", "xlink:href")]
 
     def handle_data(self, data):
-        self.texts.append(data)
+        if self.tags[-1] not in ("style", "script", "wbr"):
+            self.texts.append(data)
+        elif self.tags[-1] == "wbr":  # no space: the parts of a name stand side by side
+            self.texts[-1] += data
+
+    def values_of(self, tag, attribute):
+        return [values[attribute] for name, values in self.attributes if name == tag and attribute in values]
 
     def __str__(self):
         return re.sub(r"\s+", " ", " ".join(self.texts))
@@ -49,12 +65,19 @@ def measure(class_names, baseline=True, test_classes=None):
     data = DataSet("<noise>", class_names, *parts, test, is_upright=True)
     net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
     command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}
-    return report_on(net, data, ConvNet("C[2]-P[2]", classes, 12) if baseline else None, provenance=command), test
+    cnns = {name: ConvNet("C[2]-P[2]", classes, 12) for name in (PLAIN_CNN, ROTATED_CNN)}
+    return report_on(net, data, cnns if baseline else {}, provenance=command), test
 
 
 @pytest.fixture(scope="module")
 def measured():
     return measure(HOSTILE_NAMES)
+
+
+def count_pictures(report):
+    """Return the number of images of the turntable, of the examples, of the uncertain answers and of the errors."""
+    examples = sum(len(each.right) + len(each.wrong) for each in report.examples)
+    return len(report.turned) + examples + len(report.least_certain) + len(report.confident_mistakes)
 
 
 def test_the_page_has_every_section_and_figure(measured):
@@ -63,25 +86,30 @@ def test_the_page_has_every_section_and_figure(measured):
     for words in (
         "robustness report", "Rotation", "Translation", "Change of the network output", "Results per class",
         "Calibration", "Most confident errors", "Data", "How this report was made", "plain CNN",
+        "CNN trained with rotations", "Examples of each class", "Least certain answers", "When to say 'unknown'",
+        "What to do next", "Small test set",
         "rotated by 270 degrees",
         "tigranet report 'a <model>' noise", "SC[2,2]-DP[40]-S[2]", "C[2]-P[2]", "seed", "versions", "machine",
     ):  # fmt: skip
         assert words in text
     for label in ("accuracy (%)", "mean confidence (%)", "rotation angle (degrees)", "shift (pixels)"):
         assert label in text
-    assert page.tags.count("svg") == 7
-    assert page.tags.count("img") == min(12, measured[0].mistakes)
+    assert page.tags.count("svg") == 8
+    assert page.tags.count("img") == count_pictures(measured[0])
+    assert 'id="training"' not in render(*measured)
 
 
 def test_the_tables_have_the_measured_numbers(measured):
     report, test = measured
     text = str(Page(render(report, test)))
-    network, cnn = report.subjects
-    rotated = [f"{s.robustness.moved['rotated']} {s.robustness.drop('rotated'):.1f}" for s in (network, cnn)]
-    assert f"rotated at random {rotated[0]} {rotated[1]}" in text
-    for row in report.classes[:2]:
+    rotated = [f"{s.robustness.moved['rotated']} {s.robustness.drop('rotated'):z.1f}" for s in report.subjects]
+    assert f"rotated at random {' '.join(rotated)}" in text
+    assert f"95 % interval {' '.join(str(subject.interval) for subject in report.subjects)}" in text
+    for row, train in zip(report.classes[:2], report.data.images["train"], strict=False):
         precision = "\N{EN DASH}" if row.precision is None else f"{100 * row.precision:.1f}"
-        assert f"{row.name} {row.support} {precision} {100 * row.recall:.1f}" in text
+        assert f"{row.name} {train} {row.support} {precision} {100 * row.recall:.1f}" in text
+    for level in report.rejection[:2]:
+        assert f"{100 * level.coverage:.1f} % {100 * level.accuracy:.1f} %" in text
     mistake = report.confident_mistakes[0]
     prediction, truth = (
         name.replace("\udce9", "\N{REPLACEMENT CHARACTER}") for name in (mistake.answer, mistake.truth)
@@ -89,11 +117,89 @@ def test_the_tables_have_the_measured_numbers(measured):
     assert f"predicted: {prediction} ({100 * mistake.probability:.1f} %) true class: {truth}" in text
 
 
-def test_the_page_loads_nothing_and_runs_no_script(measured):
-    page = Page(render(*measured))
-    assert all(address.startswith(("data:image/png", "#")) for address in page.addresses)
-    assert not {"script", "link", "iframe", "object"} & set(page.tags)
-    assert "url(http" not in render(*measured)
+def test_the_page_loads_nothing_and_runs_its_own_script_only(measured):
+    html = render(*measured)
+    page = Page(html)
+    assert all(address.startswith(("data:image/", "data:text/csv", "#")) for address in page.addresses)
+    assert not {"link", "iframe", "object", "form"} & set(page.tags)
+    assert "url(" not in re.sub(r"url\(#\w+\)", "", html)
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = page.values_of("meta", "content")[-1:]
+    assert policy.startswith("default-src 'none'")
+    assert policy.endswith(f"script-src 'sha256-{digest}'")
+    assert not [name for _, values in page.attributes for name in values if name.startswith("on")]
+
+
+def test_the_slider_has_the_answers_of_all_networks_at_every_angle(measured):
+    report, test = measured
+    page = Page(render(report, test))
+    rows = [json.loads(text) for text in page.values_of("li", "data-answers")]
+    assert len(rows) == 3 * len(report.turned) == 12
+    first = report.turned[0]
+    for row, network in zip(rows, ("TIGraNet", PLAIN_CNN, ROTATED_CNN), strict=False):
+        assert [is_right for _, _, is_right in row] == [label == first.truth for label in first.classes[network]]
+        assert [int(percent) for _, percent, _ in row] == [round(100 * p) for p in first.probabilities[network]]
+    (slider,) = [values for tag, values in page.attributes if tag == "input"]
+    assert (slider["min"], slider["max"], slider["step"]) == ("0", "345", "15")
+    assert slider["id"] in page.values_of("label", "for")
+
+
+def test_headings_are_in_order_and_every_picture_has_a_description(measured):
+    report, test = measured
+    page = Page(render(report, test))
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert len(page.values_of("img", "alt")) == page.tags.count("img")
+    identifiers = [values["id"] for _, values in page.attributes if "id" in values]
+    assert {address[1:] for address in page.values_of("a", "href") if address[0] == "#"} <= set(identifiers)
+
+
+def test_the_table_of_classes_can_be_downloaded(measured):
+    report, test = measured
+    named = replace(report, classes=(replace(report.classes[0], name="=1+1"), *report.classes[1:]))
+    (address,) = [value for value in Page(render(named, test)).addresses if value.startswith("data:text/csv")]
+    text = base64.b64decode(address.split(",")[1]).decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert rows[0]["class"] == "'=1+1"  # a spreadsheet must not execute a name
+    assert [int(row["test_images"]) for row in rows] == [metrics.support for metrics in report.classes]
+    assert [float(row["recall"]) for row in rows] == pytest.approx([row.recall for row in report.classes], abs=1e-4)
+    assert all(float(row["recall_low"]) <= float(row["recall"]) <= float(row["recall_high"]) for row in rows)
+
+
+def test_the_training_curve_is_drawn_where_it_is_known(measured):
+    report, test = measured
+    history = TrainingHistory((1, 2, 3), (1.0, 0.5, 0.25), (2,), (0.6,), (90.0,), 200.0)
+    page = Page(render(replace(report, history=history), test))
+    assert page.tags.count("svg") == 10
+    assert "3 epochs in 3 min" in str(page)
+    unvalidated = replace(history, validation_epochs=(), validation_losses=(), validation_accuracies=())
+    assert Page(render(replace(report, history=unvalidated), test)).tags.count("svg") == 9
+
+
+def test_there_is_no_negative_zero(measured):
+    report, test = measured
+    network = report.subjects[0]
+    moved = {
+        how: accuracy._replace(mean=network.robustness.upright + 0.01)
+        for how, accuracy in network.robustness.moved.items()
+    }
+    same = replace(network, robustness=replace(network.robustness, moved=moved))
+    page = str(Page(render(replace(report, subjects=(same,)), test)))
+    assert "-0.0" not in page
+    assert "the same as upright" in page
+
+
+def test_names_are_broken_between_words_only(measured):
+    report, test = measured
+    names = ("copepod_calanoid_eggs", *report.data.class_names[1:])
+    classes = (replace(report.classes[0], name=names[0]), *report.classes[1:])
+    html = render(replace(report, data=replace(report.data, class_names=names), classes=classes), test)
+    assert "copepod_<wbr>calanoid_<wbr>eggs" in html
+    assert "overflow-wrap: anywhere" not in html
+    assert "word-break" not in html
 
 
 def test_names_are_escaped_and_shown_as_they_are(measured):
@@ -122,7 +228,7 @@ def test_many_classes_one_without_images_and_no_baseline():
     names = tuple(f"class {number}" for number in range(40))
     report, test = measure(names, baseline=False, test_classes=19)
     page = Page(render(report, test))
-    assert "class 39 0 \N{EN DASH}" in str(page)
+    assert "class 39 1 0 \N{EN DASH}" in str(page)
     assert "CNN" not in str(page)
 
 
@@ -148,16 +254,17 @@ def test_the_evidence_for_errors_is_shown_where_there_is_any(measured):
     report, test = measured
     first = report.confident_mistakes[0].image
     page = Page(render(report, test, {first: torch.randn(12, 12)}))
-    assert page.tags.count("img") == len(report.confident_mistakes) + 1
+    assert page.tags.count("img") == count_pictures(report) + 1
     assert "orange pixels speak for the predicted class" in str(page)
     assert "orange pixels" not in str(Page(render(report, test)))
 
 
 def test_a_report_without_errors(measured):
     report, test = measured
-    page = Page(render(replace(report, mistakes=0, confident_mistakes=()), test))
+    flawless = replace(report, mistakes=0, confident_mistakes=())
+    page = Page(render(flawless, test))
     assert "all 20 upright test images are classified correctly" in str(page)
-    assert page.tags.count("img") == 0
+    assert page.tags.count("img") == count_pictures(flawless)
 
 
 def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_path, monkeypatch):
@@ -201,8 +308,8 @@ def test_of_many_classes_some_are_shown_and_the_page_says_how_many(measured, tmp
     text = str(page)
     assert text.count("40 of 600 classes drawn") == 2  # in the figure and below it
     assert text.count(f"{MAX_TABLE_ROWS} of 600 classes shown") == 2
-    assert page.tags.count("tr") < 2 * MAX_TABLE_ROWS + 30
-    assert "class 77 1 100.0" in text  # a class with errors
+    assert page.tags.count("tr") < 2 * MAX_TABLE_ROWS + 40
+    assert "class 77 1 1 100.0" in text  # a class with errors
     assert "class 599 50 1 1" in text  # a frequent class
     assert "class 598" not in text
     assert len(html) < 1_000_000

@@ -3,11 +3,11 @@
 Without test images, the validation images are measured instead. The report says so wherever it names the images.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -16,8 +16,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from torch import Tensor
 
 from tigranet.baselines.convnet import ConvNet
+from tigranet.data.augment.rigid import Padding
 from tigranet.data.dataset import DataSet, LabelledImages
-from tigranet.evaluation.batched_inference import inference, module_device
+from tigranet.evaluation.answer_examples import Answer, AnswerTable, ClassExamples
+from tigranet.evaluation.answers_by_angle import MAX_TURNED_IMAGES, AnswersByAngle, answers_by_angle
 from tigranet.evaluation.calibration_report import CalibrationReport, calibration_report
 from tigranet.evaluation.class_report import (
     ClassMetrics,
@@ -26,70 +28,24 @@ from tigranet.evaluation.class_report import (
     confusion_counts,
     metrics_by_class,
 )
-from tigranet.evaluation.curves import (
-    ANGLES,
-    Curve,
-    angle_curve,
-    invariance_error_by_angle,
-    rotate_all,
-    shift_curve,
-    shift_lengths,
-)
-from tigranet.evaluation.predictions import Transform, predict_classes
+from tigranet.evaluation.predictions import Predictions, logits_of
 from tigranet.evaluation.provenance import machine, versions
-from tigranet.evaluation.robustness import Robustness, check_compatible, measure_robustness
+from tigranet.evaluation.rejection import CURVE_LEVELS, RejectionLevel, rejection_levels
+from tigranet.evaluation.report_subject import Subject, count_steps, measure_subject
+from tigranet.evaluation.robustness import check_compatible
+from tigranet.evaluation.training_history import TrainingHistory
 from tigranet.model import TIGraNet
 
-QUARTERS = (90, 180, 270)
-"""Angles of the quarter turns, in degrees."""
+NETWORK, PLAIN_CNN, ROTATED_CNN = "TIGraNet", "plain CNN", "CNN trained with rotations"
+"""Names of the networks in a report."""
 CURVE_IMAGES = 1000
 """Largest number of test images for the curves. The accuracies in the tables use all test images."""
 CHANGE_IMAGES = 100
 """Largest number of test images for the change of the outputs."""
-
-
-@dataclass(frozen=True)
-class QuarterTurn:
-    """Predictions for all test images rotated by a multiple of 90 degrees, which changes no pixel values."""
-
-    degrees: int
-    """The angle."""
-    right: int
-    """Number of correct predictions."""
-    changed: int
-    """Number of predictions that differ from those for the upright images."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The measurements of one network."""
-
-    name: str
-    """Name of the network in the report."""
-    architecture: str
-    """Its architecture, in the paper's notation."""
-    parameters: int
-    """Number of parameters."""
-    robustness: Robustness
-    """Accuracies on upright and on moved test images."""
-    right: int
-    """Number of correct predictions for upright test images."""
-    quarter_turns: tuple[QuarterTurn, ...]
-    """Predictions at each of :data:`QUARTERS`."""
-    by_angle: Curve
-    """Accuracy and confidence over the angle of rotation."""
-    by_shift: Curve
-    """Accuracy and confidence over the length of a shift."""
-    change: dict[str, tuple[float, ...]]
-    """Invariance error of the logits, and of the features if there are any, at the angles of ``by_angle``."""
-
-    def exact(self) -> bool:
-        """Whether no prediction changes when the images are rotated by 90, 180 or 270 degrees.
-
-        Returns:
-            True if all predictions stay the same.
-        """
-        return all(turn.changed == 0 for turn in self.quarter_turns)
+EXAMPLE_CLASSES = 20
+"""Largest number of classes of which examples are chosen: those with the most errors."""
+WIDE_INTERVAL = 10.0
+"""Width of the interval of the accuracy, in percentage points, above which there are too few test images."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +58,7 @@ class DataSummary:
     """How the images were split, in words."""
     moved: str
     """How test images are moved, in words."""
-    outside: str
+    outside: Padding
     """What enters from outside a moved image."""
     size: tuple[int, int]
     """Height and width of the images."""
@@ -118,12 +74,12 @@ class DataSummary:
 
 @dataclass(frozen=True)
 class Report:
-    """A network on a data set, compared with a plain CNN if there is one, and how the numbers were obtained."""
+    """A network on a data set, compared with CNNs if there are any, and how the numbers were obtained."""
 
     data: DataSummary
     """The data set."""
     subjects: tuple[Subject, ...]
-    """The network, followed by the CNN if there is one."""
+    """The network, followed by the CNNs if there are any."""
     confusion: tuple[tuple[int, ...], ...]
     """Confusion matrix of the network on upright images: rows are true classes, columns predicted ones."""
     classes: tuple[ClassMetrics, ...]
@@ -137,11 +93,23 @@ class Report:
     seed: int
     """Seed of the random movements."""
     made: dict[str, Any]
-    """Provenance: the command, the recipe of the CNN, versions, machine and date."""
+    """Provenance: the command, the recipes of the CNNs, versions, machine and date."""
     calibration: CalibrationReport | None = None
     """Whether the probabilities of the network are right."""
     part: str = "test"
     """The part of the data set that was measured: ``test``, or ``validation`` if there are no test images."""
+    examples: tuple[ClassExamples, ...] = ()
+    """Right and wrong answers of the network by class, at most :data:`EXAMPLE_CLASSES` classes."""
+    least_certain: tuple[Answer, ...] = ()
+    """The least certain answers of the network."""
+    turned: tuple[AnswersByAngle, ...] = ()
+    """Answers of all networks for a few images at every angle."""
+    rejection: tuple[RejectionLevel, ...] = ()
+    """What remains if only answers of at least some probability are given."""
+    rejection_curve: tuple[RejectionLevel, ...] = ()
+    """The same at more probabilities."""
+    history: TrainingHistory | None = None
+    """The curve of the training of the network, if it is known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all numbers as values that can be written as JSON.
@@ -149,8 +117,11 @@ class Report:
         Returns:
             The fields by name.
         """
-        subjects = [asdict(subject) | {"robustness": subject.robustness.to_json()} for subject in self.subjects]
-        return asdict(self) | {"subjects": subjects, "notice": self.notice()}
+        subjects = [
+            asdict(subject) | {"robustness": subject.robustness.to_json(), "interval": subject.interval._asdict()}
+            for subject in self.subjects
+        ]
+        return asdict(self) | {"subjects": subjects, "notice": self.notice(), "size_notice": self.size_notice()}
 
     def notice(self) -> str | None:
         """Return what a reader must know before any number.
@@ -163,6 +134,22 @@ class Report:
         return (
             f"No test images: every number is measured on the {self.subjects[0].robustness.images} {self.part} images. "
             "The training may have used them to select the weights, so the accuracy on new images may be lower."
+        )
+
+    def size_notice(self) -> str | None:
+        """Return a warning if there are too few images to know the accuracy well.
+
+        Returns:
+            A sentence if the interval of the accuracy is wider than :data:`WIDE_INTERVAL`, otherwise None.
+        """
+        network = self.subjects[0]
+        if network.interval.width <= WIDE_INTERVAL:
+            return None
+        images = network.robustness.images
+        return (
+            f"Small {self.part} set: with {images} image{'' if images == 1 else 's'}, the accuracy on new images is "
+            f"known only to lie between {network.interval.low:.0f} and {network.interval.high:.0f}\u00a0% "
+            "(95\u00a0% interval). Smaller differences between networks mean little."
         )
 
 
@@ -189,13 +176,14 @@ def measured_part(data: DataSet) -> tuple[str, DataSet]:
 def report_on(
     net: TIGraNet,
     data: DataSet,
-    baseline: ConvNet | None = None,
+    baselines: Mapping[str, ConvNet] = MappingProxyType({}),
     *,
     seed: int = 0,
     curve_images: int = CURVE_IMAGES,
     how_split: str = "",
     provenance: dict[str, Any] | None = None,
     temperature: float | None = None,
+    history: TrainingHistory | None = None,
     console: Console | None = None,
 ) -> Report:
     """Measure a network on the test images of a data set. The same arguments give the same numbers.
@@ -205,12 +193,13 @@ def report_on(
     Args:
         net: The network.
         data: The data set.
-        baseline: A plain CNN to compare with.
+        baselines: CNNs to compare with, by name.
         seed: Seed of the random movements and of the selection of images for the curves.
         curve_images: Largest number of images for the curves.
         how_split: How the images were split, in words, for the reader of the report.
         provenance: Entries to add to the provenance.
         temperature: Temperature of the network that was fitted on other images, to measure its effect.
+        history: The curve of the training of the network, for the reader of the report.
         console: Where to draw a progress bar. None draws nothing.
 
     Returns:
@@ -225,14 +214,12 @@ def report_on(
     part, data = measured_part(data)
     if curve_images < 1:
         raise ValueError(f"the curves need at least 1 image, got curve_images={curve_images}")
-    networks: list[tuple[str, TIGraNet | ConvNet]] = [("TIGraNet", net)]
-    if baseline is not None:
-        networks.append(("plain CNN", baseline))
+    networks: dict[str, TIGraNet | ConvNet] = {NETWORK: net, **baselines}
     curve_data = _sample(data.test, curve_images, seed)
     change_data = _sample(data.test, CHANGE_IMAGES, seed)
-    lengths = shift_lengths(min(data.test.images.shape[2:]))
+    size = min(data.test.images.shape[2:])
     with _progress(console) as bar:
-        steps = len(networks) * (4 + len(ANGLES) * 2 + 4 * len(lengths)) + len(ANGLES)
+        steps = sum(count_steps(module, size) for module in networks.values())
         task = bar.add_task("measuring", total=steps) if bar else None
 
         def step(count: int = 1) -> None:
@@ -240,9 +227,12 @@ def report_on(
                 bar.advance(task, count)
 
         subjects = tuple(
-            _measure_subject(name, module, data, curve_data, change_data, seed, step) for name, module in networks
+            measure_subject(name, module, data, curve_data, change_data, seed, step)
+            for name, module in networks.items()
         )
-    predictions = predict_classes(net, data.test.images)
+    answers = AnswerTable(data.test, logits_of(net, data.test.images), data.class_names, data.test_files)
+    predictions = Predictions(answers.classes, answers.confidence)
+    turned = answers_by_angle(networks, data.test, answers.typical_images(MAX_TURNED_IMAGES), data.test_motion.padding)
     confusion = confusion_counts(data.test, predictions, len(data.class_names))
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Report(
@@ -257,51 +247,22 @@ def report_on(
         calibration=calibration_report(net, data, temperature, seed),
         made=(provenance or {}) | {"versions": versions(), "machine": machine(), "date": date},
         part=part,
+        examples=tuple(answers.class_examples(label) for label in _example_classes(answers)),
+        least_certain=answers.least_certain(),
+        turned=turned,
+        rejection=rejection_levels(answers.confidence, answers.is_right),
+        rejection_curve=rejection_levels(answers.confidence, answers.is_right, CURVE_LEVELS),
+        history=history,
     )
 
 
-def _measure_subject(
-    name: str,
-    module: TIGraNet | ConvNet,
-    data: DataSet,
-    curve_data: LabelledImages,
-    change_data: LabelledImages,
-    seed: int,
-    step: Callable[..., None],
-) -> Subject:
-    """Measure one network, and call ``step`` as the work proceeds."""
-    padding = data.test_motion.padding
-    upright = predict_classes(module, data.test.images)
-    quarter_turns = []
-    for degrees in QUARTERS:
-        predictions = predict_classes(module, data.test.images, partial(rotate_all, degrees=float(degrees)))
-        changed = int((predictions.classes != upright.classes).sum())
-        quarter_turns.append(QuarterTurn(degrees, predictions.count_correct(data.test), changed))
-        step()
-    robustness = measure_robustness(module, data, seed)
-    step()
-    by_angle = angle_curve(module, curve_data, padding, step=step)
-    by_shift = shift_curve(module, curve_data, padding, step=lambda: step(4))
-    outputs: dict[str, Transform] = {"logits": module}
-    if isinstance(module, TIGraNet):
-        outputs = {"features": module.features} | outputs
-    images = change_data.images.to(module_device(module))
-    with inference(module):
-        change = {
-            output: invariance_error_by_angle(function, images, padding, step=step)
-            for output, function in outputs.items()
-        }
-    return Subject(
-        name=name,
-        architecture=str(module.architecture),
-        parameters=sum(parameter.numel() for parameter in module.parameters()),
-        robustness=robustness,
-        right=upright.count_correct(data.test),
-        quarter_turns=tuple(quarter_turns),
-        by_angle=by_angle,
-        by_shift=by_shift,
-        change=change,
-    )
+def _example_classes(answers: AnswerTable) -> list[int]:
+    """Return the classes with images that have the most wrong answers, in their order."""
+    classes = len(answers.class_names)
+    images = torch.bincount(answers.labels, minlength=classes)
+    errors = torch.bincount(answers.labels[~answers.is_right], minlength=classes)
+    order = sorted(range(classes), key=lambda label: (-int(errors[label]), -int(images[label]), label))
+    return sorted(label for label in order[:EXAMPLE_CLASSES] if images[label])
 
 
 def _sample(data: LabelledImages, at_most: int, seed: int) -> LabelledImages:

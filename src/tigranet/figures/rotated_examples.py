@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,19 +16,21 @@ from tigranet.data.dataset import LabelledImages
 from tigranet.evaluation.accuracy import predict
 from tigranet.evaluation.predictions import names_of_answers
 from tigranet.figures.figure_output import ignore_missing_glyphs
-from tigranet.figures.maps import ERROR_COLOUR, MAX_CAPTION_LENGTH
-from tigranet.figures.names import shorten
+from tigranet.figures.maps import ERROR_COLOUR
+from tigranet.figures.names import longest_word, wrap
 
 CORRECT_COLOUR = "#0072b2"
 """Colour of correct predictions, which colour-blind readers can distinguish from the colour of errors."""
 EXAMPLE_ANGLES = (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0)
 """Degrees by which the images of :func:`save_rotated` are rotated."""
-CAPTION_PIXELS = 9
-"""Space between images for the predictions."""
-EXAMPLE_INCHES = (0.78, 0.8)
-"""Width and height of the figure per image."""
-MAX_CAPTION_POINTS = 72 * EXAMPLE_INCHES[0]
-"""Width that a caption may have."""
+CELL_INCHES = 0.9
+"""Width of the figure per image."""
+GAP, LINE_HEIGHT = 0.12, 0.17
+"""Distance between images, and height of a line of text below them, as fractions of the image size."""
+CAPTION_LENGTHS, CAPTION_LINES = (12, 17), 3
+"""Number of characters of a line below an image, more only for longer words; and largest number of lines."""
+LARGEST_FONT, LETTER_WIDTH = 10.0, 0.68
+"""Largest font size of a caption in points, and the width of a bold letter as a fraction of the font size."""
 MAX_EXAMPLE_CLASSES = 16
 """Largest number of classes of which images are drawn."""
 MAX_EXAMPLE_VALUES = 2**24
@@ -46,8 +47,9 @@ def draw_rotated(
 ) -> None:
     """Draw rotated images with the predictions of a network: one row per image, one column per angle.
 
-    The prediction stands below the image. Wrong predictions are marked by a cross and a thick frame. Images that are
-    padded with zeros, such as digits, are drawn dark on white. Other images are drawn as photographs.
+    The prediction stands below the image, on several lines if its name is long. Wrong predictions are marked by a
+    cross and a thick frame. Images that are padded with zeros, such as digits, are drawn dark on white. Other images
+    are drawn as photographs.
 
     Args:
         axes: Axes to draw on.
@@ -60,28 +62,33 @@ def draw_rotated(
     count, size = len(data.labels), data.images.shape[-1]
     repeated = data.images.repeat_interleave(len(angles), dim=0)
     rotated = rotate(repeated, torch.tensor(angles, dtype=torch.float32).repeat(count), padding=padding)
-    class_names = names_of_answers(class_names)
     predictions = predict(module, rotated).reshape(count, len(angles)).tolist()
-    step = size + CAPTION_PIXELS
-    axes.set(xlim=(-2, step * len(angles)), ylim=(step * count - 2, -CAPTION_PIXELS), aspect="equal")
+    names = _wrapped_names(class_names)
+    captions = [
+        [names[answer] + ("" if answer == int(label) else " ✗") for answer in row]
+        for row, label in zip(predictions, data.labels, strict=True)
+    ]
+    text_height = LINE_HEIGHT * _most_lines(captions)
+    across, down = size * (1 + GAP), size * (1 + GAP + text_height)
+    axes.set(xlim=(-GAP * size, across * len(angles)), ylim=(down * count, -2 * GAP * size), aspect="equal")
     axes.axis("off")
-    longest = 2 + max(len(shorten(class_names[label], MAX_CAPTION_LENGTH)) for row in predictions for label in row)
-    font_size = min(10, MAX_CAPTION_POINTS / (0.7 * longest))  # a bold letter is about 0.7 times as wide as high
-    bold: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "fontsize": font_size}
+    font_size = _font_size(axes, captions, down / across)
     for row in range(count):
         for column, angle in enumerate(angles):
-            left, top = step * column, step * row
+            left, top = across * column, down * row
             image = rotated[row * len(angles) + column]
             pixels = _photograph(image, data.images[row]) if padding != "zeros" else 1 - image.mean(0).numpy()
             axes.imshow(pixels, cmap="gray", vmin=0, vmax=1, extent=(left, left + size, top + size, top))
-            name = shorten(class_names[predictions[row][column]], MAX_CAPTION_LENGTH)
             correct = predictions[row][column] == int(data.labels[row])
-            text, colour = (name, CORRECT_COLOUR) if correct else (f"{name} ✗", ERROR_COLOUR)
-            axes.text(left + size / 2, top + size + 4, text, **bold, color=colour, parse_math=False)
+            colour = CORRECT_COLOUR if correct else ERROR_COLOUR
+            axes.text(
+                left + size / 2, top + size * (1 + GAP / 2), captions[row][column], ha="center", va="top",
+                weight="bold", fontsize=font_size, linespacing=1.0, color=colour, parse_math=False,
+            )  # fmt: skip
             edge, line_width = ("0.8", 0.8) if correct else (ERROR_COLOUR, 2.5)
             axes.add_patch(Rectangle((left, top), size, size, facecolor="none", edgecolor=edge, linewidth=line_width))
             if row == 0:
-                axes.text(left + size / 2, -4, f"{angle:g}°", ha="center", va="center", color="0.35")
+                axes.text(left + size / 2, -GAP * size, f"{angle:g}°", ha="center", va="center", color="0.35")
 
 
 def save_rotated(
@@ -119,12 +126,34 @@ def save_rotated(
     title = f"predictions for rotated {part} images{trained}"
     if drawn < present:
         title += f"\n{drawn} of {len(class_names)} classes drawn, the most frequent ones"
-    width, height = EXAMPLE_INCHES[0] * len(EXAMPLE_ANGLES), EXAMPLE_INCHES[1] * len(indices)
-    figure = Figure(figsize=(width, height + 0.3 * (drawn < present)), layout="constrained")
+    lines = _most_lines([_wrapped_names(class_names)])
+    row_inches = CELL_INCHES * (1 + GAP + LINE_HEIGHT * lines) / (1 + GAP)
+    width, height = CELL_INCHES * len(EXAMPLE_ANGLES), row_inches * len(indices) + 0.5
+    figure = Figure(figsize=(width, height + 0.2 * (drawn < present)), layout="constrained")
     draw_rotated(figure.add_subplot(), module, data.take(indices), class_names, EXAMPLE_ANGLES, padding)
     figure.suptitle(title, fontsize=11)
     with ignore_missing_glyphs():
         figure.savefig(path, dpi=150)
+
+
+def _wrapped_names(class_names: Sequence[str]) -> list[str]:
+    """Return the names of all answers on several lines, which are long enough for all but very long words."""
+    names = names_of_answers(class_names)
+    shortest, longest = CAPTION_LENGTHS
+    length = min(longest, max(shortest, *(longest_word(name) for name in names)))
+    return ["\n".join(wrap(name, length, CAPTION_LINES)) for name in names]
+
+
+def _most_lines(captions: Sequence[Sequence[str]]) -> int:
+    return 1 + max(caption.count("\n") for row in captions for caption in row)
+
+
+def _font_size(axes: Axes, captions: Sequence[Sequence[str]], aspect: float) -> float:
+    """Return a font size at which captions fit into cells of this ratio of height to width."""
+    width, height = (72 * pixels / axes.figure.dpi for pixels in axes.figure.bbox.size)
+    cell_points = min(width / len(captions[0]), height / (len(captions) * aspect))
+    longest = max(len(line) for row in captions for caption in row for line in caption.split("\n"))
+    return float(min(LARGEST_FONT, cell_points / (LETTER_WIDTH * max(1, longest))))
 
 
 def _example_indices(data: LabelledImages, classes: int) -> Int[Tensor, " rows"]:

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
-from tigranet.model_folder import LAST_CHECKPOINT
+from tigranet.model_folder import HISTORY, LAST_CHECKPOINT
 from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
 from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
 from tigranet.training.recipe import ADDED_FIELDS, Recipe
 
-BEST_CHECKPOINT, HISTORY_FILE = "best.ckpt", "history.csv"
+BEST_CHECKPOINT = "best.ckpt"
 HISTORY_COLUMNS = ["epoch", "loss", "validation_loss", "validation_accuracy", "seconds"]
 UNUSED_LAYERS = re.compile(r"\n *\((dropout\): Dropout\(p=0(\.0)?, inplace=False\)|standardise_images\): Identity\(\))")
 """Lines of layers that do nothing in the description of a network. Older versions do not have these layers."""
@@ -85,7 +85,7 @@ class Checkpoints(Checkpoint):
                 self._write_history()
 
     def _write_history(self) -> None:
-        with atomic_write(self.folder / HISTORY_FILE) as file:
+        with atomic_write(self.folder / HISTORY) as file:
             table = csv.DictWriter(file, HISTORY_COLUMNS, restval="", lineterminator="\n")
             table.writeheader()
             table.writerows(self.history)

@@ -1,22 +1,28 @@
-"""Write a report on a saved network: accuracy and confidence at every angle and shift, beside a plain CNN."""
+"""Write a report on a saved network: accuracy and confidence at every angle and shift, beside two CNNs."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from torch import Tensor
 
+from tigranet.baselines.convnet import ConvNet
 from tigranet.data import DataSet, LabelledImages, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.batched_inference import module_device
 from tigranet.evaluation.evidence import evidence_maps
-from tigranet.evaluation.report import CURVE_IMAGES, Report, measured_part, report_on
+from tigranet.evaluation.report import CURVE_IMAGES, PLAIN_CNN, ROTATED_CNN, Report, measured_part, report_on
 from tigranet.evaluation.robustness import check_compatible
+from tigranet.evaluation.training_history import TrainingHistory, read_training_history
 from tigranet.model import TIGraNet
+from tigranet.model_folder import CHECKPOINTS, HISTORY
+from tigranet.training import Recipe
 from tigranet.workflows.baselines import train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
-from tigranet.workflows.model_and_data import load_model_and_data
-from tigranet.workflows.model_calibration import read_calibration
+from tigranet.workflows.model_and_data import ModelAndData, load_model_and_data
+from tigranet.workflows.model_calibration import model_folder, read_calibration
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder, require_matplotlib
 from tigranet.workflows.training_images import MeasuredModel, exclude_training_images
 
@@ -57,8 +63,9 @@ def report(
         model: The folder of a saved model, or the name of a model that comes with the package.
         data: The name of a data set, the path of the user's images, or a data set.
         output: The folder to write the page to; without one nothing is written, and matplotlib is not needed.
-        cnn: Whether to train a plain CNN of the same size, on the same images with the same recipe, to compare with.
-        epochs: Number of epochs of the CNN; by default that of the network.
+        cnn: Whether to train two CNNs of the same size to compare with: a plain one, on the same images with the same
+            recipe, and one whose training images are rotated by random angles.
+        epochs: Number of epochs of the CNNs; by default that of the network.
         curve_images: Number of test images that the curves are measured on, at most.
         seed: Seed of the random movements; by default that of the training.
         data_dir: Folder of the named data sets.
@@ -95,26 +102,31 @@ def report(
         data_set = replace(data_set, validation=measured_data.test)
         if console:
             console.print(f"no test images: measuring the {len(measured_data.test.labels)} {part} images instead")
-    origin = {"model": str(model), "boundary": network.boundary} | ({"command": command} if command else {})
+    origin: dict[str, Any] = {
+        "model": str(model),
+        "boundary": network.boundary,
+        "data": None if isinstance(data, DataSet) else str(data),
+        "quick": loaded.run.quick,
+    } | ({"command": command} if command else {})
     calibration = read_calibration(model, network)
-    trained_cnn = None
+    rivals: dict[str, ConvNet] = {}
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
         recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
-        if console:
-            console.print(f"training a plain CNN to compare with: {recipe}")
-        trained_cnn = train_plain_cnn(network, data_set, recipe, console, device=device)
-        origin["recipe"] = str(recipe)
+        recipes = {PLAIN_CNN: recipe, ROTATED_CNN: replace(recipe, turned=True)}
+        rivals, seconds = _train_rivals(network, data_set, recipes, console, device)
+        origin |= {"recipe": str(recipe), "training_seconds": seconds}
     measured = report_on(
         network.to(selected),
         data_set,
-        trained_cnn,
+        rivals,
         seed=loaded.seed,
         curve_images=curve_images,
         how_split=loaded.run.describe_split(data),
         provenance=origin,
         # validation images that the temperature was fitted on would make the error look too small
         temperature=None if calibration is None or part != "test" else calibration.temperature,
+        history=_training_history(model, loaded, console),
         console=console,
     )
     page = None
@@ -123,6 +135,35 @@ def report(
 
         page = save_report(Path(output), measured, measured_data.test, _evidence(network, measured, measured_data.test))
     return ReportResult(measured, page, excluded, loaded.unreadable_files)
+
+
+def _train_rivals(
+    network: TIGraNet, data: DataSet, recipes: dict[str, Recipe], console: Console | None, device: str
+) -> tuple[dict[str, ConvNet], dict[str, float]]:
+    """Train the CNNs to compare with, and return them with the seconds that each took."""
+    rivals, seconds = {}, {}
+    for number, (name, recipe) in enumerate(recipes.items(), start=1):
+        if console:
+            console.print(f"training network {number} of {len(recipes)} to compare with, a {name}: {recipe}")
+        start = perf_counter()
+        rivals[name] = train_plain_cnn(network, data, recipe, console, device=device)
+        seconds[name] = round(perf_counter() - start, 1)
+        if console:
+            console.print(f"trained in {seconds[name]:.0f} s")
+    return rivals, seconds
+
+
+def _training_history(model: str | Path, loaded: ModelAndData, console: Console | None) -> TrainingHistory | None:
+    """Return the curve of the training if its table is beside the model. A damaged table is a notice, not an error."""
+    path = model_folder(model) / CHECKPOINTS / HISTORY
+    if loaded.run.quick or not path.is_file():  # a table beside a quick model belongs to an earlier model
+        return None
+    try:
+        return read_training_history(path)
+    except (OSError, ValueError) as error:
+        if console:
+            console.print(f"no training curve: {error}", markup=False, soft_wrap=True)
+        return None
 
 
 def _evidence(network: TIGraNet, measured: Report, test: LabelledImages) -> dict[int, Tensor]:

@@ -42,6 +42,8 @@ class SavedRun:
     """Content hash of all test images together."""
     data: str = ""
     """The path or the name of the data."""
+    quick: bool = False
+    """Whether only the last layer was fitted, instead of a training."""
 
     @classmethod
     def read(cls, model: str | Path) -> "SavedRun":
@@ -68,6 +70,7 @@ class SavedRun:
             training_hashes=frozenset(record.get("seen", "").split()),
             test_hash=record.get("tested"),
             data=str(record.get("data", "")),
+            quick=record.get("quick", False),
         )
 
     def describe_split(self, data: str | Path | DataSet) -> str:

@@ -26,6 +26,7 @@ RECORD_TYPES: Mapping[str, Any] = {
     "seen": str,
     "tested": str | None,
     "data": str,
+    "quick": bool,
 }
 """Types of the values that are used after the training."""
 
