@@ -19,11 +19,11 @@ def test_it_writes_a_page_and_its_numbers(tigranet, tmp_path, photos):
     for words in ("15% of each class to validate", "--epochs 1", "digit 2", "epochs 1, batch size 50"):
         assert words in page
     numbers = json.loads((tmp_path / "r" / "report.json").read_text())
-    assert len(numbers["subjects"]) == 2
+    assert len(numbers["subjects"]) == 3
     assert sum(map(sum, numbers["data"]["images"].values())) == 40
     _, out, _ = tigranet(*command, "--no-cnn", "--json", "--images", "3")
     assert json.loads(out)["subjects"][0]["by_angle"]["images"] == 3
-    assert "CNN trained" not in (tmp_path / "r" / "report.html").read_text()
+    assert "CNN: recipe" not in (tmp_path / "r" / "report.html").read_text()
 
 
 def test_a_report_that_cannot_be_written_is_refused_at_once(tigranet, monkeypatch, tmp_path):

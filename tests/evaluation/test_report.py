@@ -43,7 +43,7 @@ def test_the_network_is_first_and_has_its_own_numbers(report, net, data):
     assert ours.by_angle.accuracy[0] == pytest.approx(ours.robustness.upright)
     assert set(ours.change) == {"features", "logits"}
     assert set(cnn.change) == {"logits"}
-    assert ours.interval == accuracy_interval(ours.right, 14)
+    assert ours.interval == accuracy_interval(100 * ours.right / 14, 14)
 
 
 def test_the_examples_are_answers_of_the_network(report, data):
@@ -66,7 +66,7 @@ def test_all_answers_are_those_without_rejection(report):
 
 def test_few_images_are_a_warning(report):
     assert "14 images" in report.size_notice()
-    many = replace(report.subjects[0], interval=accuracy_interval(950, 1000))
+    many = replace(report.subjects[0], interval=accuracy_interval(95.0, 1000))
     assert replace(report, subjects=(many,)).size_notice() is None
 
 

@@ -112,7 +112,7 @@ def test_of_many_classes_the_most_frequent_are_drawn(tmp_path, monkeypatch):
     assert drawn == frequent.tolist()
     assert f"{MAX_EXAMPLE_CLASSES} of 600 classes drawn" in figure.get_suptitle()
     assert "rotated test images (trained on upright images)" in figure.get_suptitle()
-    assert max(figure.get_size_inches()) < 15
+    assert max(figure.get_size_inches()) < 20
 
 
 def test_of_few_classes_all_are_drawn_also_if_some_have_no_images(tmp_path, monkeypatch):
@@ -150,3 +150,23 @@ def test_any_class_name_is_drawn_and_captions_do_not_overlap(tmp_path):
     axes.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text().startswith("x")][: len(EXAMPLE_ANGLES)]
     assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+
+
+def test_long_class_names_are_written_on_several_lines_below_their_image(tmp_path, monkeypatch):
+    names = ("appendicularian_s_shape", "hydromedusae_narco_young", "copepod_calanoid_eggs")
+    data = LabelledImages(torch.rand(3, 1, 28, 28), torch.arange(3))
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    save_rotated(tmp_path / "rotated.png", TIGraNet("SC[2,2]-S[1]", 3).eval(), data, names)
+    (axes,) = figures[0].axes
+    figures[0].draw_without_rendering()
+    captions = [text for text in axes.texts if not text.get_text().endswith("°")]
+    assert len(captions) == 6 * len(EXAMPLE_ANGLES) // 2
+    assert {caption.get_text().removesuffix(" ✗").replace("\n", "") for caption in captions} <= set(names)
+    assert captions[0].get_fontsize() > 5
+    frames = [frame.get_window_extent() for frame in axes.patches]
+    for number, caption in enumerate(captions):
+        box = caption.get_window_extent()
+        assert box.y1 <= frames[number].y0
+        below = number + len(EXAMPLE_ANGLES)
+        assert below >= len(frames) or box.y0 >= frames[below].y1

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -6,7 +8,7 @@ from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation import accuracy
 from tigranet.notation import FC
 from tigranet.training import Recipe
-from tigranet.workflows.baselines import train_paper_baselines, train_plain_cnn
+from tigranet.workflows.baselines import recipe_with_rotations, train_paper_baselines, train_plain_cnn
 from tigranet.workflows.measured_training import count_parameters
 
 
@@ -42,3 +44,13 @@ def test_the_papers_baselines_are_as_large_as_the_network_and_trained_on_the_dat
     assert torch.equal(again["STN"](few.images), small["STN"](few.images))
     longer = train_paper_baselines(TIGraNet("paper-small", 3), data, epochs=3)
     assert not torch.equal(longer["STN"](few.images), small["STN"](few.images))
+
+
+@pytest.mark.parametrize(("layers", "factor"), [("SC[2,2]-S[2]", 1), ("MC[2,2]-S[2]", 3)])
+def test_a_cnn_on_rotated_images_is_trained_by_its_own_recipe_in_proportion(small, layers, factor):
+    network = TIGraNet(layers, 3)
+    default = Recipe.for_network(network, len(small.train.labels), seed=5, balanced=True)
+    recipe = recipe_with_rotations(replace(default, epochs=default.epochs // 2, zoom=0.1), network, small)
+    assert recipe.epochs == pytest.approx(factor * default.epochs / 2, rel=0.01)
+    assert (recipe.turned, recipe.seed, recipe.balanced, recipe.zoom) == (True, 5, True, 0.0)
+    assert recipe_with_rotations(replace(default, epochs=1), network, small).epochs >= 1

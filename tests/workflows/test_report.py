@@ -9,6 +9,7 @@ import torch
 from rich.console import Console
 
 from tigranet import TIGraNet
+from tigranet.baselines.convnet import comparable_convnet
 from tigranet.workflows.report import report
 from tigranet.workflows.saved_run import content_hashes, write_training_file
 from tigranet.workflows.train import train
@@ -24,11 +25,50 @@ def test_the_cnn_is_trained_as_the_model_was(folder, tmp_path):
     assert numbers["seed"] == result.report.seed == 3
     assert numbers["data"]["how_split"] == "30 images to train, all others to test, drawn by seed 3"
     assert [sum(numbers["data"]["images"][part]) for part in ("train", "validation", "test")] == [30, 0, 10]
-    assert [subject.by_angle.images for subject in result.report.subjects] == [5, 5]
-    pictures = result.page.read_text().count("<img ")
-    assert pictures == 2 * len(result.report.confident_mistakes)  # each error with its evidence
+    assert [subject.by_angle.images for subject in result.report.subjects] == [5, 5, 5]
+    errors = result.page.read_text().split('id="errors"')[1]
+    assert errors.count("<img ") == 2 * len(result.report.confident_mistakes)  # each error with its evidence
+    assert [subject.name for subject in result.report.subjects] == [
+        "TIGraNet",
+        "plain CNN",
+        "CNN trained with rotations",
+    ]
+    assert numbers["made"]["training_seconds"].keys() == {"plain CNN", "CNN trained with rotations"}
+    assert numbers["history"]["epochs"] == [1, 2]
+    assert "2 epochs in" in result.page.read_text()
+    assert numbers["next_steps"][-1]["command"].startswith(f"tigranet predict {tmp_path / 'm'}")
     assert numbers["calibration"]["temperature"] is None  # there are no validation images
     assert numbers["calibration"]["errors"].keys() == {"upright", "turned by 90 degrees", "rotated"}
+
+
+def test_one_of_the_cnns_is_trained_with_rotations_and_both_say_how_long_it_took(folder, model, tmp_path, monkeypatch):
+    recipes = []
+
+    def train_instead(network, data, recipe, *_, **__):
+        recipes.append(recipe)
+        return comparable_convnet(100, (), 2, 12)
+
+    monkeypatch.setattr("tigranet.workflows.report.train_plain_cnn", train_instead)
+    console = Console(file=io.StringIO(), width=500)
+    result = report(model, folder, epochs=3, curve_images=3, console=console)
+    assert [recipe.turned for recipe in recipes] == [False, True]
+    assert [recipe.epochs for recipe in recipes] == [3, 3]
+    assert console.file.getvalue().count("trained in 0 s") == 2
+    assert result.report.turned[0].classes.keys() == {"TIGraNet", "plain CNN", "CNN trained with rotations"}
+
+
+def test_a_damaged_or_older_table_of_losses_is_no_error(folder, model, tmp_path):
+    table = model / "checkpoints" / "history.csv"
+    table.parent.mkdir()
+    table.write_text("epoch,loss\n1,0.5\n")
+    assert report(model, folder, cnn=False, curve_images=3).report.history.losses == (0.5,)
+    write_training_file(model, {"seed": 0, "quick": True})
+    assert report(model, folder, cnn=False, curve_images=3).report.history is None  # of an earlier model
+    write_training_file(model, {"seed": 0})
+    table.write_text("damaged")
+    console = Console(file=io.StringIO(), width=500)
+    assert report(model, folder, cnn=False, curve_images=3, console=console).report.history is None
+    assert "no training curve" in console.file.getvalue()
 
 
 def test_the_temperature_is_that_of_the_training(folder, tmp_path):
@@ -90,6 +130,7 @@ def test_600_classes_need_little_memory_and_time(tmp_path):
         import json, sys, time
         import torch
         from tigranet import TIGraNet
+from tigranet.baselines.convnet import comparable_convnet
         from tigranet.data import DataSet, LabelledImages
         from tigranet.figures.rotated_examples import save_rotated
         from tigranet.workflows.report import report

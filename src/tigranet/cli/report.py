@@ -15,19 +15,22 @@ def report(
     model: Model,
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the page to.")] = Path("report"),
-    cnn: Annotated[bool, typer.Option(help="Train a plain CNN of the same size to compare with.")] = True,
+    cnn: Annotated[
+        bool, typer.Option(help="Train two CNNs of the same size to compare with, one with rotations.")
+    ] = True,
     epochs: Annotated[
-        int | None, typer.Option(help="Number of epochs of the CNN.", show_default="that of the model")
+        int | None, typer.Option(help="Number of epochs of the CNNs.", show_default="chosen by the model")
     ] = None,
     images: Annotated[int, typer.Option(min=1, help="Maximum number of test images for the curves.")] = 1000,
     seed: MovementSeed = None,
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
-    """Write an HTML page: accuracy and confidence at every angle and shift, classes, mistakes, beside a plain CNN.
+    """Write an HTML page: accuracy at every angle, classes, examples, mistakes, and what to do next, beside two CNNs.
 
-    The CNN has as many parameters as the model, and is trained on the same images with the same recipe. Without test
-    images the validation images are measured, and the page says so.
+    The CNNs have as many parameters as the model and are trained on the same images: one with the same recipe, and one
+    with the recipe of a CNN, on rotated images. Without test images the validation images are measured, and the page
+    says so.
     """
     from tigranet.workflows.report import report as write_report
 

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tigranet.data.sources.registry import REGISTRY
-from tigranet.evaluation.accuracy_interval import images_for_width
 from tigranet.evaluation.report import ROTATED_CNN, WIDE_INTERVAL, Report
+from tigranet.evaluation.sample_size import images_for_width
+from tigranet.quoted_text import shorten
 
+MAX_NAME_LENGTH = 60
+"""Names of classes are shortened to this many characters."""
 MAX_NAMES = 3
 """Largest number of classes or files that one step names."""
 GOOD_RECALL = 0.9
@@ -56,11 +59,12 @@ def _test_on_more_images(report: Report) -> NextStep | None:
     if report.part != "test":
         text = f"All numbers are those of {report.part} images. Put images that were not used for training into test/."
         return NextStep("Add a test set", text)
-    if network.interval.width <= WIDE_INTERVAL:
+    width = network.interval.high - network.interval.low
+    if width <= WIDE_INTERVAL:
         return None
     needed = images_for_width(network.robustness.upright, WIDE_INTERVAL)
     text = (
-        f"With {network.robustness.images} test images the accuracy is known to {network.interval.width:.0f} points. "
+        f"With {network.robustness.images} test images the accuracy is known to {width:.0f} points. "
         f"About {needed} images would narrow this to {WIDE_INTERVAL:.0f} points."
     )
     return NextStep("Measure on more test images", text)
@@ -77,7 +81,10 @@ def _check_labels(report: Report) -> NextStep | None:
     suspects = [mistake for mistake in report.confident_mistakes if mistake.probability >= SUSPECT_PROBABILITY]
     if not suspects:
         return None
-    named = [mistake.file or f"{report.part} image {mistake.image}" for mistake in suspects[:MAX_NAMES]]
+    named = [
+        shorten(mistake.file) if mistake.file else f"{report.part} image {mistake.image}"
+        for mistake in suspects[:MAX_NAMES]
+    ]
     count = f"{len(suspects)} image{'' if len(suspects) == 1 else 's'}"
     text = (
         f"The network contradicts the label of {count} with a probability of at least {SUSPECT_PROBABILITY:.0%}. "
@@ -97,7 +104,7 @@ def _add_images(report: Report) -> NextStep | None:
         return None
     weak.sort(key=lambda entry: -entry[0])
     named = [
-        f"{row.name} ({row.support - errors} of {row.support} right, {count} training images)"
+        f"{_quote(row.name)} ({row.support - errors} of {row.support} right, {count} training images)"
         for errors, row, count in weak[:MAX_NAMES]
     ]
     has_own_images = report.made.get("data") not in (None, *REGISTRY)
@@ -122,8 +129,9 @@ def _separate_classes(report: Report) -> NextStep | None:
         return None
     count, truth, answer = max(pairs, key=lambda pair: pair[0])
     text = (
-        f"{count} of {sum(report.confusion[truth])} images of {names[truth]} are taken for {names[answer]}. If people "
-        "cannot tell them apart in these images either, make them one class, or use larger images (--size)."
+        f"{count} of {sum(report.confusion[truth])} images of {_quote(names[truth])} are taken for "
+        f"{_quote(names[answer])}. If people cannot tell them apart in these images either, make them one class, or "
+        "use larger images (--size)."
     )
     return NextStep("Look at the two classes that are confused most", text)
 
@@ -199,6 +207,10 @@ RULES: tuple[Callable[[Report], NextStep | None], ...] = (
     _use,
 )
 """The rules, the most important first."""
+
+
+def _quote(name: str) -> str:
+    return f"'{shorten(name, MAX_NAME_LENGTH)}'"
 
 
 def _model(report: Report) -> str:

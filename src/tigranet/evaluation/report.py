@@ -118,7 +118,7 @@ class Report:
             The fields by name.
         """
         subjects = [
-            asdict(subject) | {"robustness": subject.robustness.to_json(), "interval": subject.interval._asdict()}
+            asdict(subject) | {"robustness": subject.robustness.to_json(), "interval": subject.interval.to_json()}
             for subject in self.subjects
         ]
         return asdict(self) | {"subjects": subjects, "notice": self.notice(), "size_notice": self.size_notice()}
@@ -143,7 +143,7 @@ class Report:
             A sentence if the interval of the accuracy is wider than :data:`WIDE_INTERVAL`, otherwise None.
         """
         network = self.subjects[0]
-        if network.interval.width <= WIDE_INTERVAL:
+        if network.interval.high - network.interval.low <= WIDE_INTERVAL:
             return None
         images = network.robustness.images
         return (

@@ -122,7 +122,7 @@ def measure_subject(
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         robustness=robustness,
         right=right,
-        interval=accuracy_interval(right, len(data.test.labels)),
+        interval=accuracy_interval(100 * right / len(data.test.labels), len(data.test.labels)),
         quarter_turns=tuple(quarter_turns),
         by_angle=by_angle,
         by_shift=by_shift,

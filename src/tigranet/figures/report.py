@@ -56,6 +56,8 @@ PADDING_TEXT: dict[Padding, str] = {
     "background": "the background",
 }
 """How the page describes the pixels that enter a transformed image from outside, by the name of the padding."""
+FILE_PARTS = 2
+"""Number of last parts of a path that are shown: usually the folder of the class, and the name of the file."""
 UNDEFINED = "\N{EN DASH}"
 """Shown instead of a ratio whose denominator is zero."""
 
@@ -105,9 +107,12 @@ def render(report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] 
     script = _read("script.js")
 
     def picture(answer: Answer | Mistake) -> dict[str, Any]:
+        file = answer.file and os.fsencode(answer.file).decode(errors="replace")
+        short_file = file and "/".join(Path(file).parts[-FILE_PARTS:])
         return asdict(answer) | {
             "uri": thumbnail_uri(test.images[answer.image]),
-            "file": answer.file and os.fsencode(answer.file).decode(errors="replace"),
+            "file": file,
+            "short_file": short_file,
         }
 
     return (

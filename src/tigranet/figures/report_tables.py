@@ -10,7 +10,7 @@ import numpy as np
 
 from tigranet.csv_text import quote_formula
 from tigranet.evaluation.accuracy import Accuracy
-from tigranet.evaluation.accuracy_interval import accuracy_interval
+from tigranet.evaluation.accuracy_interval import AccuracyInterval, accuracy_interval
 from tigranet.evaluation.calibration_report import CalibrationReport
 from tigranet.evaluation.moved_logits import UPRIGHT
 from tigranet.evaluation.report import PLAIN_CNN, ROTATED_CNN, Report
@@ -66,6 +66,22 @@ def summary_sentences(report: Report) -> list[str]:
     return [quarter_turns, f"{random_angles}."]
 
 
+def interval_text(interval: AccuracyInterval) -> str:
+    """Return an interval as a table shows it.
+
+    Args:
+        interval: The interval.
+
+    Returns:
+        Its limits in per cent.
+
+    Example:
+        >>> interval_text(accuracy_interval(92.0, 300))
+        '88.4 to 94.6'
+    """
+    return f"{interval.low:.1f} to {interval.high:.1f}"
+
+
 def unmoved_images(report: Report) -> str:
     """Return what images that are not moved are called.
 
@@ -94,7 +110,7 @@ def accuracy_cards(network: Subject) -> list[dict[str, str]]:
             "title": robustness.unmoved.capitalize(),
             "number": f"{robustness.upright:.1f}",
             "unit": "%",
-            "note": f"{network.right} of {images} correct; 95 % interval: {network.interval}",
+            "note": f"{network.right} of {images} correct; 95\u00a0% interval: {interval_text(network.interval)}",
         },
         {
             "title": "Rotated by 90°, 180°, 270°",
@@ -142,7 +158,7 @@ def accuracy_rows(subjects: Sequence[Subject]) -> list[dict[str, Any]]:
             "images": subjects[0].robustness.unmoved,
             "cells": [(f"{subject.robustness.upright:.1f}", "") for subject in subjects],
         },
-        {"images": "95 % interval", "cells": [(str(subject.interval), "") for subject in subjects]},
+        {"images": "95 % interval", "cells": [(interval_text(subject.interval), "") for subject in subjects]},
     ]
     for number, turn in enumerate(subjects[0].quarter_turns):
         accuracies = [
@@ -231,7 +247,7 @@ def class_rows(report: Report, labels: Sequence[int]) -> list[dict[str, Any]]:
     rows = []
     for label in labels:
         metrics, right = report.classes[label], report.confusion[label][label]
-        low, high = accuracy_interval(min(right, metrics.support), metrics.support)
+        interval = accuracy_interval(100 * right / metrics.support, metrics.support) if metrics.support else None
         rows.append(
             {
                 "name": metrics.name,
@@ -240,8 +256,8 @@ def class_rows(report: Report, labels: Sequence[int]) -> list[dict[str, Any]]:
                 "right": right,
                 "precision": metrics.precision,
                 "recall": metrics.recall,
-                "low": low / 100 if metrics.support else None,
-                "high": high / 100 if metrics.support else None,
+                "low": interval and interval.low / 100,
+                "high": interval and interval.high / 100,
                 "f1": metrics.f1,
             }
         )
@@ -295,7 +311,9 @@ def rejection_rows(report: Report) -> list[dict[str, Any]]:
             "coverage": level.coverage,
             "right": level.right,
             "accuracy": level.accuracy,
-            "interval": accuracy_interval(level.right, level.answered) if level.answered else None,
+            "interval": None
+            if level.accuracy is None
+            else interval_text(accuracy_interval(100 * level.accuracy, level.answered)),
         }
         for level in report.rejection
     ]
@@ -318,8 +336,10 @@ def provenance_rows(report: Report) -> list[tuple[str, str]]:
     if "boundary" in provenance:
         rows.append(("boundary", provenance["boundary"]))
     if "recipe" in provenance:
-        rotated = "; for one of them, every training image is rotated by a random angle" * (len(report.subjects) > 2)
-        rows.append(("CNN trained with", f"the same training images; {provenance['recipe']}{rotated}"))
+        rows.append((f"{PLAIN_CNN}: recipe", f"the same training images; {provenance['recipe']}"))
+    if "rotated_recipe" in provenance:
+        text = f"the same training images, each rotated by a random angle; {provenance['rotated_recipe']}"
+        rows.append((f"{ROTATED_CNN}: recipe", text))
     if provenance.get("training_seconds"):
         seconds = ", ".join(f"{name} {value:.0f} s" for name, value in provenance["training_seconds"].items())
         rows.append(("training time", seconds))

@@ -10,7 +10,7 @@ from tigranet.terminal_text import escape_control_characters
 
 MAX_PAGE_NAME_LENGTH = 120
 """Names in the page are shortened to this many characters."""
-_BREAKABLE = re.compile(r"(?<=[_/\\.,;:|+-])(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
+_BREAKABLE = re.compile(r"(?<=[_/\\,;:|+-])(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
 """Places inside a name where a line may end: after a separator, and before a capital letter inside a word."""
 
 

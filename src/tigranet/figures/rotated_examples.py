@@ -23,13 +23,13 @@ CORRECT_COLOUR = "#0072b2"
 """Colour of correct predictions, which colour-blind readers can distinguish from the colour of errors."""
 EXAMPLE_ANGLES = (0.0, 30.0, 60.0, 90.0, 135.0, 180.0, 225.0, 270.0, 330.0)
 """Degrees by which the images of :func:`save_rotated` are rotated."""
-CELL_INCHES = 0.9
+CELL_INCHES = 1.0
 """Width of the figure per image."""
 GAP, LINE_HEIGHT = 0.12, 0.17
 """Distance between images, and height of a line of text below them, as fractions of the image size."""
 CAPTION_LENGTHS, CAPTION_LINES = (12, 17), 3
 """Number of characters of a line below an image, more only for longer words; and largest number of lines."""
-LARGEST_FONT, LETTER_WIDTH = 10.0, 0.68
+LARGEST_FONT, LETTER_WIDTH = 10.0, 0.75
 """Largest font size of a caption in points, and the width of a bold letter as a fraction of the font size."""
 MAX_EXAMPLE_CLASSES = 16
 """Largest number of classes of which images are drawn."""

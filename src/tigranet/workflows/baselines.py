@@ -39,6 +39,26 @@ def train_plain_cnn(
     return cnn
 
 
+def recipe_with_rotations(recipe: Recipe, network: TIGraNet, data: DataSet) -> Recipe:
+    """Return how to train a CNN to compare with on rotated images, as somebody would who needs rotations.
+
+    It is the default recipe of a CNN, which has no use for the short training of an oriented network. The number of
+    epochs is in proportion: if the recipe of the network has half of its default number of epochs, so has this one.
+
+    Args:
+        recipe: The recipe of the network.
+        network: The network to compare with.
+        data: The data set.
+
+    Returns:
+        A recipe that rotates every training image by a random angle.
+    """
+    images = len(data.train.labels)
+    default = Recipe.for_images(images, count_parameters(network))
+    epochs = recipe.epochs * default.epochs / Recipe.for_network(network, images).epochs
+    return replace(default, epochs=max(1, round(epochs)), balanced=recipe.balanced, seed=recipe.seed, turned=True)
+
+
 def train_paper_baselines(
     network: TIGraNet,
     data: DataSet,

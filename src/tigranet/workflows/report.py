@@ -19,7 +19,7 @@ from tigranet.evaluation.training_history import TrainingHistory, read_training_
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, HISTORY
 from tigranet.training import Recipe
-from tigranet.workflows.baselines import train_plain_cnn
+from tigranet.workflows.baselines import recipe_with_rotations, train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
 from tigranet.workflows.model_and_data import ModelAndData, load_model_and_data
 from tigranet.workflows.model_calibration import model_folder, read_calibration
@@ -64,8 +64,8 @@ def report(
         data: The name of a data set, the path of the user's images, or a data set.
         output: The folder to write the page to; without one nothing is written, and matplotlib is not needed.
         cnn: Whether to train two CNNs of the same size to compare with: a plain one, on the same images with the same
-            recipe, and one whose training images are rotated by random angles.
-        epochs: Number of epochs of the CNNs; by default that of the network.
+            recipe, and one on rotated images, see :func:`~tigranet.workflows.baselines.recipe_with_rotations`.
+        epochs: Number of epochs of the CNNs; by default that of the network, or for the second one in proportion.
         curve_images: Number of test images that the curves are measured on, at most.
         seed: Seed of the random movements; by default that of the training.
         data_dir: Folder of the named data sets.
@@ -112,10 +112,15 @@ def report(
     rivals: dict[str, ConvNet] = {}
     if cnn:
         recipe = choose_recipe(data_set, network.architecture, **({"seed": loaded.seed} | dict(loaded.run.recipe)))
-        recipe = recipe if epochs is None else replace(recipe, epochs=epochs)
-        recipes = {PLAIN_CNN: recipe, ROTATED_CNN: replace(recipe, turned=True)}
+        recipes = {PLAIN_CNN: recipe, ROTATED_CNN: recipe_with_rotations(recipe, network, data_set)}
+        if epochs is not None:
+            recipes = {name: replace(each, epochs=epochs) for name, each in recipes.items()}
         rivals, seconds = _train_rivals(network, data_set, recipes, console, device)
-        origin |= {"recipe": str(recipe), "training_seconds": seconds}
+        origin |= {
+            "recipe": str(recipes[PLAIN_CNN]),
+            "rotated_recipe": str(recipes[ROTATED_CNN]),
+            "training_seconds": seconds,
+        }
     measured = report_on(
         network.to(selected),
         data_set,
@@ -144,7 +149,8 @@ def _train_rivals(
     rivals, seconds = {}, {}
     for number, (name, recipe) in enumerate(recipes.items(), start=1):
         if console:
-            console.print(f"training network {number} of {len(recipes)} to compare with, a {name}: {recipe}")
+            leave_out = "; --no-cnn leaves out both" if number == 1 else ""
+            console.print(f"training a {name} to compare with ({number} of {len(recipes)}{leave_out}): {recipe}")
         start = perf_counter()
         rivals[name] = train_plain_cnn(network, data, recipe, console, device=device)
         seconds[name] = round(perf_counter() - start, 1)

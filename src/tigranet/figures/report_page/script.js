@@ -1,5 +1,8 @@
 "use strict";
 
+// Where a line may end inside a name.
+const WORD_END = /(?<=[_/\\,;:|+-])(?=\w)|(?<=[a-z])(?=[A-Z][a-z])/;
+
 // Rotate all pictures to the angle of the slider, and show the answers at this angle.
 (() => {
   const slider = document.getElementById("angle");
@@ -27,8 +30,8 @@
       row.className = isRight ? "right" : "wrong";
       mark.textContent = isRight ? "✓" : "✗";
       verdict.textContent = isRight ? "right: " : "wrong: ";
-      label.textContent = name;
-      probability.textContent = `${percent} %`;
+      label.replaceChildren(...name.split(WORD_END).flatMap((word) => [word, document.createElement("wbr")]));
+      probability.textContent = `${percent}\u00a0%`;
     }
   }
 
