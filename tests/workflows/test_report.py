@@ -130,7 +130,6 @@ def test_600_classes_need_little_memory_and_time(tmp_path):
         import json, sys, time
         import torch
         from tigranet import TIGraNet
-from tigranet.baselines.convnet import comparable_convnet
         from tigranet.data import DataSet, LabelledImages
         from tigranet.figures.rotated_examples import save_rotated
         from tigranet.workflows.report import report

@@ -68,5 +68,5 @@ def read_training_history(path: Path) -> TrainingHistory:
         validation_epochs=tuple(row[0] for row in validated),
         validation_losses=tuple(row[2] for row in validated),
         validation_accuracies=tuple(100 * row[3] for row in validated),
-        seconds=sum(row[4] for row in rows if math.isfinite(row[4])),
+        seconds=math.fsum(row[4] for row in rows if math.isfinite(row[4])),
     )
