@@ -74,14 +74,20 @@ def measured():
     return measure(HOSTILE_NAMES)
 
 
+@pytest.fixture(scope="module")
+def html(measured):
+    """The page of this report, which most tests read."""
+    return render(*measured)
+
+
 def count_pictures(report):
     """Return the number of images of the turntable, of the examples, of the uncertain answers and of the errors."""
     examples = sum(len(each.right) + len(each.wrong) for each in report.examples)
     return len(report.turned) + examples + len(report.least_certain) + len(report.confident_mistakes)
 
 
-def test_the_page_has_every_section_and_figure(measured):
-    page = Page(render(*measured))
+def test_the_page_has_every_section_and_figure(measured, html):
+    page = Page(html)
     text = str(page)
     for words in (
         "robustness report", "Rotation", "Translation", "Change of the network output", "Results per class",
@@ -96,12 +102,12 @@ def test_the_page_has_every_section_and_figure(measured):
         assert label in text
     assert page.tags.count("svg") == 8
     assert page.tags.count("img") == count_pictures(measured[0])
-    assert 'id="training"' not in render(*measured)
+    assert 'id="training"' not in html
 
 
-def test_the_tables_have_the_measured_numbers(measured):
-    report, test = measured
-    text, network = str(Page(render(report, test))), report.subjects[0]
+def test_the_tables_have_the_measured_numbers(measured, html):
+    report, _ = measured
+    text, network = str(Page(html)), report.subjects[0]
     rotated = [f"{s.robustness.moved['rotated']} {s.robustness.drop('rotated'):z.1f}" for s in report.subjects]
     assert f"rotated at random {' '.join(rotated)}" in text
     assert f"95 % interval {' '.join(interval_text(subject.interval) for subject in report.subjects)}" in text
@@ -116,8 +122,7 @@ def test_the_tables_have_the_measured_numbers(measured):
     assert f"predicted: {prediction} ({100 * mistake.probability:.1f} %) true class: {truth}" in text
 
 
-def test_the_page_loads_nothing_and_runs_its_own_script_only(measured):
-    html = render(*measured)
+def test_the_page_loads_nothing_and_runs_its_own_script_only(html):
     page = Page(html)
     assert all(address.startswith(("data:image/", "data:text/csv", "#")) for address in page.addresses)
     assert not {"link", "iframe", "object", "form"} & set(page.tags)
@@ -130,9 +135,9 @@ def test_the_page_loads_nothing_and_runs_its_own_script_only(measured):
     assert not [name for _, values in page.attributes for name in values if name.startswith("on")]
 
 
-def test_the_slider_has_the_answers_of_all_networks_at_every_angle(measured):
-    report, test = measured
-    page = Page(render(report, test))
+def test_the_slider_has_the_answers_of_all_networks_at_every_angle(measured, html):
+    report, _ = measured
+    page = Page(html)
     rows = [json.loads(text) for text in page.values_of("li", "data-answers")]
     assert len(rows) == 3 * len(report.turned) == 12
     first = report.turned[0]
@@ -144,9 +149,8 @@ def test_the_slider_has_the_answers_of_all_networks_at_every_angle(measured):
     assert slider["id"] in page.values_of("label", "for")
 
 
-def test_headings_are_in_order_and_every_picture_has_a_description(measured):
-    report, test = measured
-    page = Page(render(report, test))
+def test_headings_are_in_order_and_every_picture_has_a_description(html):
+    page = Page(html)
     levels = [int(tag[1]) for tag in page.tags if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -201,21 +205,21 @@ def test_names_are_broken_between_words_only(measured):
     assert "word-break" not in html
 
 
-def test_names_are_escaped_and_shown_as_they_are(measured):
-    text = str(Page(render(*measured)))
+def test_names_are_escaped_and_shown_as_they_are(html):
+    text = str(Page(html))
     for name in HOSTILE_NAMES[:3]:
         assert name in text
     assert "caf\N{REPLACEMENT CHARACTER}" in text
     assert "<noise>" in text
 
 
-def test_the_summary_counts_the_predictions_that_quarter_turns_change(measured):
+def test_the_summary_counts_the_predictions_that_quarter_turns_change(measured, html):
     report, test = measured
     network = report.subjects[0]
-    summary = str(Page(render(report, test))).split("Upright")[0]
+    summary = str(Page(html)).split("Upright")[0]
     assert "none of the 20 predictions" in summary
     assert f"{network.right} are correct" in summary
-    assert f"{network.right}, {network.right}, {network.right} of 20 correct" in str(Page(render(report, test)))
+    assert f"{network.right}, {network.right}, {network.right} of 20 correct" in str(Page(html))
     inexact = replace(network, quarter_turns=tuple(QuarterTurn(degrees, 3, 2) for degrees in (90, 180, 270)))
     summary = str(Page(render(replace(report, subjects=(inexact,)), test))).split("Upright")[0]
     assert "2, 2, 2 of the 20 predictions" in summary
@@ -231,9 +235,9 @@ def test_many_classes_one_without_images_and_no_baseline():
     assert "CNN" not in str(page)
 
 
-def test_calibration_errors_are_shown_with_and_without_temperature(measured):
+def test_calibration_errors_are_shown_with_and_without_temperature(measured, html):
     report, test = measured
-    page = str(Page(render(report, test)))
+    page = str(Page(html))
     error = report.calibration.errors["upright"]
     assert f"calibration error upright {error:.1f} rotated by 90 degrees {error:.1f} rotated at random" in page
     assert "temperature" not in page
@@ -249,13 +253,13 @@ def test_calibration_errors_are_shown_with_and_without_temperature(measured):
     assert "Calibration" not in str(Page(render(replace(report, calibration=None), test)))
 
 
-def test_the_evidence_for_errors_is_shown_where_there_is_any(measured):
+def test_the_evidence_for_errors_is_shown_where_there_is_any(measured, html):
     report, test = measured
     first = report.confident_mistakes[0].image
     page = Page(render(report, test, {first: torch.randn(12, 12)}))
     assert page.tags.count("img") == count_pictures(report) + 1
     assert "orange pixels speak for the predicted class" in str(page)
-    assert "orange pixels" not in str(Page(render(report, test)))
+    assert "orange pixels" not in html
 
 
 def test_a_report_without_errors(measured):
@@ -316,15 +320,16 @@ def test_of_many_classes_some_are_shown_and_the_page_says_how_many(measured, tmp
     assert len(numbers["classes"]) == len(numbers["confusion"]) == len(numbers["confusion"][599]) == 600
 
 
-def test_validation_images_are_never_called_test_images(measured):
+def test_validation_images_are_never_called_test_images(measured, html):
     report, images = measured
+    html_of_test_images = html
     data = replace(report.data, images=report.data.images | {"test": (0,) * 4})
     html = render(replace(report, data=data, part="validation"), images)
     text = str(Page(html))
     assert "No test images" in text.split("Upright")[0]  # before the first number
     assert "20 validation images" in text
     assert "test image" not in html.replace("No test images", "")
-    assert "No test images" not in str(Page(render(report, images)))
+    assert "No test images" not in html_of_test_images
 
 
 @pytest.mark.parametrize(
