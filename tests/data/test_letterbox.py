@@ -2,6 +2,8 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from image_corpus import whole_image, write_corpus
 from images import fill
@@ -30,6 +32,20 @@ def test_the_aspect_ratio_is_kept_and_the_rest_filled_with_the_border():
     assert np.ptp(bright, axis=0).tolist() == [19, 7]  # twice as large in both directions
     rotated = letterbox(np.rot90(image).copy(), 40)
     np.testing.assert_allclose(rotated, np.rot90(square), atol=1e-6)
+
+
+@given(
+    height=st.integers(1, 40),
+    width=st.integers(1, 40),
+    size=st.integers(2, 24),
+    turns=st.integers(1, 3),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example(height=11, width=16, size=16, turns=1, seed=0)  # a margin of 5 pixels cannot be shared equally
+def test_quarter_turns_of_any_image_give_the_rotated_square(height, width, size, turns, seed):
+    image = np.random.default_rng(seed).random((height, width, 1), dtype=np.float32)
+    rotated = letterbox(np.ascontiguousarray(np.rot90(image, turns)), size)
+    np.testing.assert_allclose(rotated, np.rot90(letterbox(image, size), turns), atol=1e-5)
 
 
 def test_an_image_of_the_right_size_is_unchanged():

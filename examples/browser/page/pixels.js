@@ -19,14 +19,18 @@ export async function decode(file) {
   return { pixels, width, height };
 }
 
-/** Scale an image so that its longer side becomes `size`, and centre it in a square of the median of its border. */
+/**
+ * Scale an image so that its longer side becomes `size` and equal margins are left along the other side, and centre it in
+ * a square of the median of its border.
+ */
 export function letterbox(image, size) {
   const scale = size / Math.max(image.width, image.height);
-  const [width, height] = [image.width, image.height].map((side) => Math.max(1, roundHalfToEven(side * scale)));
+  const margin = (side) => Math.min(roundHalfToEven((size - side * scale) / 2), Math.floor((size - 1) / 2));
+  const [left, top] = [image.width, image.height].map(margin);
+  const [width, height] = [size - 2 * left, size - 2 * top];
   const scaled = resize(image, width, height);
   const background = medianOfBorder(scaled);
   const square = blank(size, background);
-  const [top, left] = [height, width].map((side) => Math.floor((size - side) / 2));
   for (let y = 0; y < height; y++) {
     const row = scaled.pixels.subarray(CHANNELS * width * y, CHANNELS * width * (y + 1));
     square.set(row, CHANNELS * (size * (top + y) + left));

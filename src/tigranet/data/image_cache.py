@@ -25,7 +25,7 @@ MAX_CACHE_BYTES = 8 * 2**30
 """Size of the cache. The files that have not been used for the longest time are deleted first."""
 PARTIAL_FILE_LIFETIME = 24 * 60 * 60
 """Seconds after which a partly written file is regarded as left behind by an interrupted run."""
-CACHE_FORMAT = 4
+CACHE_FORMAT = 5
 """Version of the cache format. Increase it when decoding changes."""
 
 

@@ -75,8 +75,9 @@ ImageItem = Path | StoredImage | UnreadableFile
 def letterbox(image: Float[np.ndarray, "height width channels"], size: int) -> Float[np.ndarray, "size size channels"]:
     """Resize an image to fit a square, keeping its aspect ratio, and pad it.
 
-    The longer side becomes ``size``. The image is centred, and the rest is filled with the median of its border, per
-    channel. An image of the requested size is returned unchanged.
+    The longer side becomes ``size``. The shorter side becomes a number of pixels that leaves equal margins on both
+    sides, which are filled with the median of the border of the image, per channel. So an image and its quarter turns
+    give the same square up to a rotation and to rounding. An image of the requested size is returned unchanged.
 
     Args:
         image: The image.
@@ -148,14 +149,15 @@ def _planes_at_once(height: int, width: int) -> int:
 
 
 def _resized(plane: Image.Image, size: int) -> np.ndarray:
-    """Resize one channel so that its longer side becomes ``size``."""
+    """Resize one channel so that its longer side becomes ``size``, and equal margins are left along the other side."""
     scale = size / max(plane.size)
-    columns, rows = (max(1, round(side * scale)) for side in plane.size)
+    margins = (min(round((size - side * scale) / 2), (size - 1) // 2) for side in plane.size)
+    columns, rows = (size - 2 * margin for margin in margins)
     return np.asarray(plane.resize((columns, rows), Image.Resampling.BILINEAR))
 
 
 def _pad(image: np.ndarray, size: int) -> np.ndarray:
-    """Centre an image in a square of the median of its border."""
+    """Put an image with equal margins on opposite sides into a square of the median of its border."""
     rows, columns, _ = image.shape
     border = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
     square = np.tile(np.median(border, axis=0).astype(np.float32), (size, size, 1))

@@ -53,7 +53,7 @@ def _accuracies(result: TrainingResult, untested_classes: Sequence[str], images:
         return _without_test_images(result, images)
     rows = [(result.robustness.unmoved, f"{result.robustness.upright:.2f}", "")]
     rows += [
-        (movement, str(accuracy), f"{result.robustness.drop(movement):.2f}")
+        (movement, str(accuracy), f"{result.robustness.drop(movement):z.2f}")
         for movement, accuracy in result.robustness.moved.items()
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
