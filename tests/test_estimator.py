@@ -29,6 +29,7 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("ignore::tigranet.data.value_range.ValueRangeWarning")  # tables, not images
 @parametrize_with_checks(
     [InvariantFeatures(TINY), TIGraNetClassifier(TINY, epochs=3, random_state=0)],
     expected_failed_checks=expected_failures,
@@ -125,6 +126,7 @@ def test_integers_outside_the_range_of_images_are_errors(pixels):
         InvariantFeatures(TINY).fit(X).transform(2 * X)
 
 
+@pytest.mark.filterwarnings("ignore::tigranet.data.value_range.ValueRangeWarning")
 def test_after_floats_outside_the_unit_range_integers_are_used_unchanged(pixels):
     features = InvariantFeatures(TINY).fit(pixels.astype(float))
     assert features.scale_ is None

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import (
 
 from tigranet import InvariantFeatures, TIGraNetClassifier
 from tigranet.architecture import PRESETS, Architecture
+from tigranet.data.value_range import ValueRangeWarning
 
 TINY = "SC[2,2]-DP[9]-S[2]-FC[8]"
 ESTIMATORS = [TIGraNetClassifier(TINY, epochs=1, random_state=0), InvariantFeatures(TINY)]
@@ -21,6 +22,7 @@ def images():
     return np.random.default_rng(0).random((12, 8, 8)), np.arange(12) % 3
 
 
+@pytest.mark.filterwarnings("ignore::tigranet.data.value_range.ValueRangeWarning")
 @pytest.mark.parametrize("preset", [preset for preset in PRESETS if not Architecture.parse(preset).num_coarsenings])
 @pytest.mark.parametrize("check", [check_methods_sample_order_invariance, check_methods_subset_invariance])
 def test_no_answer_depends_on_the_other_images(preset, check, without_shape_checks):
@@ -58,6 +60,7 @@ def test_features_as_a_table_of_pandas(estimator, images):
     assert list(scaler.get_feature_names_out()) == list(table.columns)
 
 
+@pytest.mark.filterwarnings("ignore::tigranet.data.value_range.ValueRangeWarning")
 def test_an_image_without_finite_features_is_an_error_that_names_it(images):
     X, y = images
     hostile = X.copy()
@@ -70,3 +73,34 @@ def test_an_image_without_finite_features_is_an_error_that_names_it(images):
     for method in (classifier.predict, classifier.predict_proba):
         with pytest.raises(ValueError, match="position 7"):
             method(hostile)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(255, 0), (16, 0), (3000, -1000)], ids=["bytes", "16", "Hounsfield"])
+def test_a_fit_on_floats_that_were_not_scaled_warns_once_with_the_remedy(scale, offset, images):
+    X = scale * images[0] + offset
+    with pytest.warns(ValueRangeWarning, match=r"expects images in \[0, 1\].*divide X") as record:
+        features = InvariantFeatures(TINY).fit(X)
+    features.transform(X)  # warnings are errors: the remedy was given in fit
+    assert len(record) == 1
+    assert f"{X.max():.4g}" in str(record[0].message)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+def test_new_images_that_are_not_scaled_as_those_of_fit_warn(estimator, images):
+    X, y = images
+    estimator.fit(X, y)
+    with pytest.warns(ValueRangeWarning, match=r"fitted on images in \[0, 1\].* as the images of fit"):
+        estimator.transform(255 * X)
+
+
+def test_standardised_interpolated_and_integer_images_do_not_warn(images):
+    X = images[0]
+    for legitimate in (
+        (X - X.mean()) / X.std(),
+        (X - X.mean(axis=0)) / X.std(axis=0),
+        2 * X - 1,
+        1.2 * X - 0.1,
+        (255 * X).astype(np.uint8),
+        (255 * X).astype(int),
+    ):
+        InvariantFeatures(TINY).fit(legitimate).transform(legitimate)

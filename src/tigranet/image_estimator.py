@@ -1,5 +1,6 @@
 """The common part of the scikit-learn estimators: how they read arrays of images and name their features."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import prod
@@ -16,6 +17,7 @@ from tigranet.choices import Boundary, WindowOption
 from tigranet.choose_window import choose_window
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.image_arrays import ImageFormat
+from tigranet.data.value_range import ValueRangeWarning, is_standardised, outside_unit_range
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.file_predictions import feature_names
 from tigranet.model import TIGraNet
@@ -59,8 +61,29 @@ class ImageEstimator(BaseEstimator):
         if reset:
             image_format = ImageFormat.of(pixels, self.image_shape)
             self.image_shape_, self.scale_, self.n_features_in_ = image_format.shape, image_format.white, count
+        self._warn_of_range(pixels, reset)
         images = ImageFormat(self.image_shape_, self.scale_).to_tensor(pixels, type(self).__name__)
         return (images, labels) if labels is not None else images
+
+    def _warn_of_range(self, pixels: np.ndarray, reset: bool) -> None:
+        """Warn of floating-point images outside [0, 1].
+
+        In ``fit``, images that look standardised are accepted, since the network can be trained on them. After ``fit``
+        on images in [0, 1], no others are. After ``fit`` on other images, the range of new ones is not checked.
+        """
+        if (not reset and self.scale_ is None) or not (found := outside_unit_range(pixels)):
+            return
+        name = type(self).__name__
+        if not reset:
+            message = f"{name} was fitted on images in [0, 1], got X with values {found}: scale X as the images of fit"
+        elif is_standardised(pixels):
+            return
+        else:
+            message = (
+                f"{name} expects images in [0, 1], got floating-point X with values {found}, which are used as they "
+                "are: divide X by its largest possible value, such as 255, or pass integers of 8 or 16 bits"
+            )
+        warnings.warn(message, ValueRangeWarning, stacklevel=4)
 
     def _check_parameters(self) -> None:
         """Check the types of the parameters. Their values are checked where they are used."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,7 @@ from tigranet.model_limits import (
     MAX_CLASSES,
     MAX_IMAGE_SIZE,
     MAX_MARGIN,
+    check_choice,
     check_class_names,
     check_integer,
     check_model_size,
@@ -30,6 +31,7 @@ from tigranet.model_limits import (
 )
 from tigranet.notation import FC, Layer
 from tigranet.pretrained import Pretrained
+from tigranet.timm_interface import TimmInterface, initialise_as_in_the_paper, number_of_channels
 
 T = TypeVar("T", bound="TIGraNet")
 
@@ -52,7 +54,7 @@ class Maps(NamedTuple):
     """The graph of the maps, which a coarsening changes."""
 
 
-class TIGraNet(Pretrained, nn.Module):
+class TIGraNet(Pretrained, TimmInterface):
     r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning" (ICML 2017).
 
     Spectral convolutions and dynamic poolings alternate. Then come statistics that do not change when the image is
@@ -89,6 +91,8 @@ class TIGraNet(Pretrained, nn.Module):
             weights.
         image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
             weights.
+        in_channels: Another name of ``in_maps``.
+        in_chans: Another name of ``in_maps``.
 
     Attributes:
         architecture: The parsed architecture.
@@ -131,6 +135,8 @@ class TIGraNet(Pretrained, nn.Module):
         margin: int = 0,
         class_names: Sequence[str] | None = None,
         image_size: int | None = None,
+        in_channels: int | None = None,
+        in_chans: int | None = None,
     ) -> None:
         super().__init__()
         if isinstance(architecture, str):
@@ -138,7 +144,7 @@ class TIGraNet(Pretrained, nn.Module):
         if not isinstance(architecture, Architecture):
             raise TypeError(f"expected architecture to be a string or an Architecture, got {type(architecture)}")
         num_classes = check_integer("num_classes", num_classes, MAX_CLASSES)
-        in_maps = check_integer("in_maps", in_maps, MAX_MAPS)
+        in_maps = check_integer("in_maps", number_of_channels(in_maps, in_channels, in_chans), MAX_MAPS)
         check_model_size(architecture, num_classes, in_maps)
         names = check_class_names(class_names, num_classes)
         if image_size is not None:
@@ -150,9 +156,9 @@ class TIGraNet(Pretrained, nn.Module):
         check_integer("neighbours", neighbours, 8)
         if not 0 < span <= 2:
             raise ValueError(f"expected span to be in (0, 2], got {span}")
-        _check_choice("ties", ties, Ties)
-        _check_choice("init", init, Init)
-        _check_choice("window", window, Window)
+        check_choice("ties", ties, Ties)
+        check_choice("init", init, Init)
+        check_choice("window", window, Window)
         margin = check_integer("margin", margin, MAX_MARGIN, minimum=0)
         self.config: dict[str, Any] = {
             "architecture": str(architecture),
@@ -196,8 +202,7 @@ class TIGraNet(Pretrained, nn.Module):
         self.dropout = nn.Dropout(0.0)
         self.classifier = nn.Sequential(*classifier, nn.Linear(width, num_classes))
         if init == "paper":
-            for parameter in self.classifier.parameters():
-                nn.init.uniform_(parameter, -1, 1)
+            initialise_as_in_the_paper(self.classifier)
 
     @classmethod
     def from_pretrained(cls: type[T], pretrained_model_name_or_path: str | Path, **kwargs: Any) -> T:
@@ -296,7 +301,7 @@ class TIGraNet(Pretrained, nn.Module):
             ``(batch, in_maps, height, width) -> (batch, classes)``, or
             ``(batch, in_maps, nodes) -> (batch, classes)`` with ``laplacian``.
         """
-        return self.classifier(self.dropout(self.standardise(self.features(images, laplacian))))
+        return self.forward_head(self.features(images, laplacian))
 
     def features(
         self, images: Float[Tensor, "batch in_maps *pixels"], laplacian: Laplacian | None = None
@@ -382,13 +387,6 @@ class TIGraNet(Pretrained, nn.Module):
         """Describe the network in the first line of its ``repr``."""
         sizes = f"num_classes={self.num_classes}, in_maps={self.in_maps}"
         return f"'{self.architecture}', {sizes}, boundary={self.boundary!r}"
-
-
-def _check_choice(name: str, value: str, choices: Any) -> None:
-    """Raise an error if ``value`` is not one of the strings of the ``Literal`` type ``choices``."""
-    if value not in get_args(choices):
-        expected = " or ".join(map(repr, get_args(choices)))
-        raise ValueError(f"expected {name} to be {expected}, got {value!r}")
 
 
 def _standardise(num_statistics: int, architecture: Architecture) -> Standardise:

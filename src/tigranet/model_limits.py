@@ -6,7 +6,7 @@ They are far beyond every useful network, and keep a mistyped number or a damage
 import reprlib
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from tigranet.architecture import DP, GB, GC, GP, LC, MC, MO, MP, OP, SC, Architecture, D, R, S
 from tigranet.circular_harmonics import basis_size
@@ -48,6 +48,22 @@ def check_integer(name: str, value: Any, maximum: int, minimum: int = 1) -> int:
         amount = f"{number:,}" if abs(number) < 10**18 else "a number of more than 18 digits"
         raise ValueError(f"expected {name} to be at least {minimum} and at most {maximum:,}, got {amount}")
     return int(number)
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Check a choice.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+        choices: The ``Literal`` type of the accepted strings.
+
+    Raises:
+        ValueError: If the value is none of them.
+    """
+    if value not in get_args(choices):
+        expected = " or ".join(map(repr, get_args(choices)))
+        raise ValueError(f"expected {name} to be {expected}, got {value!r}")
 
 
 def check_number(name: str, value: Any) -> float:
