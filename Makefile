@@ -1,9 +1,10 @@
 # Every target creates the virtual environment .venv if it is missing. Only Python 3.11 or newer is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+SPHINX := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d build/doctrees  # missing link targets are warnings
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup browser demo test lint pytest fuzz container-check bench torture clean
+.PHONY: setup browser demo test lint docs pytest fuzz container-check bench torture clean
 
 setup: .venv/installed
 
@@ -34,6 +35,11 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(SPHINX) -D plot_gallery=0 -b dummy . build/docs-check
+
+docs: setup  # with the programs of the gallery, which take a minute
+	$(SPHINX) . build/docs
+	@echo "open build/docs/index.html"
 
 fuzz: setup  # a minute of new random inputs per target; atheris has no package for some systems, and is not required
 	-$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
@@ -51,4 +57,4 @@ torture: setup  # 25 minutes; mounting full and read-only disks needs root
 	$(BIN)/python -m torture --output results/torture.md
 
 clean:
-	rm -rf .venv demo dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv build demo dist docs/gallery .pytest_cache .ruff_cache .mypy_cache .hypothesis

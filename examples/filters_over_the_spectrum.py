@@ -1,6 +1,11 @@
-"""Draw the filters of a network over the spectrum of the grid, before and after a short training.
+"""
+Filters over the spectrum
+=========================
 
-Usage:
+Draw the filters of a network over the spectrum of the grid, before and after a short training.
+
+Usage::
+
     python examples/filters_over_the_spectrum.py filters.png
 """
 

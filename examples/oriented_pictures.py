@@ -1,9 +1,14 @@
-"""Draw the figures of docs/oriented.md, and print its table about the two stencils of the Laplacian.
+"""
+Pictures of the oriented networks
+=================================
+
+Draw the figures of docs/oriented.md, and print its table about the two stencils of the Laplacian.
 
 The figures show images that isotropic filters cannot distinguish, product maps of a rotated and mirrored digit, and
 augmented training images. The table shows how far the stencils are from isotropic.
 
-Usage:
+Usage::
+
     python examples/oriented_pictures.py docs/images
 """
 

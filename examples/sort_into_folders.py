@@ -1,6 +1,11 @@
-"""Copy photographs into one folder per predicted class, and those with an uncertain prediction into 'unknown'.
+"""
+Sort photographs into folders
+=============================
 
-Usage:
+Copy photographs into one folder per predicted class, and those with an uncertain prediction into 'unknown'.
+
+Usage::
+
     python examples/sort_into_folders.py model/ photos/ sorted/
 """
 

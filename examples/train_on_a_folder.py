@@ -1,6 +1,11 @@
-"""Train a network on a folder of images, and print its accuracy on images as they are, rotated and shifted.
+"""
+Train on a folder
+=================
 
-Usage:
+Train a network on a folder of images, and print its accuracy on images as they are, rotated and shifted.
+
+Usage::
+
     python examples/train_on_a_folder.py my_images/ model/
 """
 

@@ -3,7 +3,7 @@
 In ``docs/``, every ``python`` and ``bash`` block runs as written, in order, in one empty folder per page. Only the
 number of epochs of one training is reduced. A ``text`` block shows what the block before it prints. Every other
 ``tigranet`` command, in any document, must be accepted by the parser of the command line. ``test_packaging.py`` runs
-the Python of the README.
+the Python of the README. ``make lint`` checks the links of the site, which Sphinx builds from the same pages.
 """
 
 import csv
@@ -30,12 +30,13 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 DOCUMENTS = [
     README,
     *PAGES,
+    ROOT / "docs" / "reference" / "index.md",
     *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "results/figures/README.md")),
     ROOT / "examples" / "browser" / "README.md",
     *sorted((ROOT / "src" / "tigranet" / "weights").glob("*/README.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LONG_TRAINING, SHORT_TRAINING = "tigranet train my_images/", "tigranet train my_images/ --epochs 3"
 """The full training takes a minute or two; ``make demo`` shows its result."""
 LONG_FOLDS, SHORT_FOLDS = "--folds 5 --epochs 40", "--folds 2 --epochs 1"
@@ -187,10 +188,18 @@ def check_export(printed: str, folder: Path) -> None:
     assert max(float(first), float(second)) < 1e-4
 
 
+def check_fine_tuning(printed: str, folder: Path) -> None:
+    assert TIGraNet.from_pretrained(folder / "tuned").class_names == ("0", "1", "2")
+
+
 PAGE_CHECKS = {
+    "choosing-a-network": check_nothing,
     "explanations": check_explanations,
     "guarantees": check_nothing,
     "export": check_export,
+    "fine-tuning": check_fine_tuning,
+    "how-it-works": check_nothing,
+    "install": check_nothing,
     "oriented": check_oriented,
     "paper": check_paper,
     "pyramids": check_nothing,
@@ -356,8 +365,9 @@ def test_the_command_line_accepts_every_command_of_a_document(document):
 
 
 def test_commands_are_found_in_blocks_in_tables_and_in_text():
-    readme = {"tigranet bench oriented --size 28", "tigranet reproduce few", "tigranet evaluate model/ my_images/"}
+    readme = {"tigranet export", "tigranet reproduce few", "tigranet train my_images/ -o model/"}
     assert readme <= commands_in(README)
+    assert "tigranet bench oriented --size 28" in commands_in(ROOT / "docs" / "oriented.md")
     assert "tigranet reproduce table3 --seed 0" in commands_in(ROOT / "docs" / "reproducing.md")
     figures = commands_in(ROOT / "results" / "figures" / "README.md")
     assert "tigranet figures model/ mnist-012 -o results/figures/three-layers" in figures
@@ -382,7 +392,10 @@ def test_the_commands_of_the_readme_for_own_images_run_on_their_page():
     assert [language for language, _, _ in blocks_of(README)] == ["python"]
     blocks = blocks_of(ROOT / "docs" / "your-images.md")
     lines = {line for language, code, _ in blocks if language == "bash" for line in code.splitlines()}
-    assert {command for command in commands_in(README) if "my_images/" in command} <= lines
+    for document in (README, ROOT / "docs" / "index.md"):
+        commands = {command for command in commands_in(document) if "my_images/" in command}
+        assert len(commands) == 4
+        assert commands <= lines
 
 
 def anchors_of(document: Path) -> set[str]:
@@ -394,8 +407,29 @@ def anchors_of(document: Path) -> set[str]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_to_files_and_headings(document):
     for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", document.read_text()):
-        if target.startswith("https://"):
+        if target.startswith("https://") or target.endswith(".rst"):  # Sphinx checks those of the reference
             continue
         linked = document.parent / target if target else document
         assert linked.exists(), (document.name, target)
         assert not anchor or anchor in anchors_of(linked), (document.name, target, anchor)
+
+
+def test_every_page_is_in_the_table_of_contents_of_the_site():
+    """Sphinx says so too, but a page that is missing in a table of contents is easier to find here."""
+    contents = "\n".join(
+        block
+        for document in [*DOCUMENTS, *PAGES]
+        for language, block in BLOCK.findall(document.read_text())
+        if language == "{toctree}"
+    )
+    listed = {re.sub(r".*<(.+)>", r"\1", line).strip() for line in contents.splitlines()}
+    assert {page.stem for page in PAGES} - {"index"} <= listed
+
+
+def test_the_guide_names_every_page_in_its_order():
+    """The table of a page with a table of contents has the same pages in the same order."""
+    for page in (ROOT / "docs" / name for name in ("guide.md", "deployment.md")):
+        text = page.read_text()
+        (contents,) = (block for language, block in BLOCK.findall(text) if language == "{toctree}")
+        table = re.findall(r"^\| \[.+?\]\((.+?)\.md\)", text, re.MULTILINE)
+        assert table == [line for line in contents.splitlines() if line and not line.startswith(":")]

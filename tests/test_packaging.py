@@ -1,5 +1,7 @@
 """A wheel, an sdist and a clone contain the same package, and the code and links in the documents work."""
 
+import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -8,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import tigranet
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = {
@@ -51,3 +55,28 @@ def test_links_in_the_documents_have_a_target():
     for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md"), *ROOT.glob("results/*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             assert target.startswith("https://") or (document.parent / target).exists(), (document.name, target)
+
+
+def test_builds_from_the_checkout_and_from_the_sdist_have_the_same_bytes(distributions, tmp_path):
+    """They do not depend on the folder or on the times of the files."""
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.iterdir()
+    for file in (path for path in unpacked.rglob("*") if path.is_file()):
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    again = tmp_path / "again"
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(again), str(unpacked)]
+    subprocess.run(command, check=True, capture_output=True)
+    checksums = [
+        {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in d.iterdir()} for d in (distributions, again)
+    ]
+    assert checksums[0] == checksums[1]
+    assert len(checksums[0]) == 2
+
+
+def test_citation_changelog_and_package_name_the_same_version():
+    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    released = re.findall(r"^## (\d\S*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited == tigranet.__version__
+    assert released[:1] in ([], [tigranet.__version__])

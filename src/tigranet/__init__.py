@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tigranet.layers import DynamicPool, GradientProduct, MixedConv, OrientedProduct, SpectralConv, Statistics
     from tigranet.model import TIGraNet
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Architecture",
