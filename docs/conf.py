@@ -36,7 +36,7 @@ exclude_patterns = [
     "docs/_static", "docs/extensions", "docs/gallery/*.ipynb", "docs/gallery/*.py",
 ]  # fmt: skip
 highlight_language = "none"
-smartquotes = False  # commands in help texts are quoted
+smartquotes_action = "D"  # dashes only: quoted commands keep their quotes
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_heading_anchors = 4
@@ -68,6 +68,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "min_reported_time": 10_000,
+    "notebook_extensions": set(),
     "write_computation_times": False,
 }
 

@@ -27,7 +27,7 @@ def main(images: Path, model: Path, epochs: int | None = None) -> None:
     if accuracy is None:
         print("no test images")
         return
-    print(f"upright: {accuracy.upright:.1f} %")
+    print(f"as they are: {accuracy.upright:.1f} %")
     for movement, value in accuracy.moved.items():
         print(f"{movement}: {value} %")
 

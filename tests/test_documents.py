@@ -246,8 +246,8 @@ def test_output_that_differs_from_the_page_is_found(documented, printed):
 
 def check_train_on_a_folder(printed: str, folder: Path) -> None:
     movements = dict(re.findall(r"^(.+): (\d[\d.]*)(?: ± [\d.]+)? %$", printed, re.MULTILINE))
-    assert {"upright", "turned by 90 degrees", "rotated"} <= set(movements)
-    assert movements["upright"] == movements["turned by 90 degrees"]
+    assert {"as they are", "turned by 90 degrees", "rotated"} <= set(movements)
+    assert movements["as they are"] == movements["turned by 90 degrees"]
     assert TIGraNet.from_pretrained(folder / "trained").class_names == ("a", "b")
 
 

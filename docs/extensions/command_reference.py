@@ -3,6 +3,7 @@
 It reads the Typer application itself, so the page cannot differ from ``tigranet --help``.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -132,9 +133,11 @@ def _table(parameters: list[Any]) -> nodes.table:
 
 
 def _inline(text: str) -> list[nodes.Node]:
-    """Return text in which words between backticks are literals."""
-    parts = text.replace("``", "`").split("`")
-    return [nodes.literal("", part) if number % 2 else nodes.Text(part) for number, part in enumerate(parts) if part]
+    """Return text in which options, and words between backticks, are literals."""
+    parts = re.split(r"``?(.+?)``?|(?<![\w-])(--[a-z][a-z-]*)", text)
+    return [
+        nodes.Text(part) if number % 3 == 0 else nodes.literal("", part) for number, part in enumerate(parts) if part
+    ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 Every program runs as on the command line, in a temporary folder that holds a folder of images and a trained network.
 """
 
+import atexit
 import shutil
 import tempfile
 from functools import cache
@@ -13,7 +14,7 @@ ARGUMENTS = {
     "filters_over_the_spectrum": ["filters.png"],
     "oriented_pictures": ["pictures"],
     "sort_into_folders": ["model", "photos", "sorted"],
-    "train_on_a_folder": ["photos", "trained", "4"],
+    "train_on_a_folder": ["photos", "trained", "150"],
 }
 """Command-line arguments of each program, all except numbers being paths in the temporary folder."""
 
@@ -27,6 +28,7 @@ def inputs() -> Path:
     from tigranet.data import load
 
     folder = Path(tempfile.mkdtemp(prefix="tigranet-gallery-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for number, (image, label) in enumerate(zip(*load("mnist-012").test[:2], strict=True)):
         photo = folder / "photos" / f"digit {label}" / f"{number:03d}.png"
         photo.parent.mkdir(parents=True, exist_ok=True)

@@ -1,28 +1,37 @@
 """Check that the API reference describes every public name, whatever module it is described under."""
 
 import inspect
+import pkgutil
 from importlib import import_module
 from typing import Any
 
+import typer
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+import tigranet.workflows
+from tigranet.cli.app import app as application
+
 MODULES = ("tigranet", "tigranet.layers", "tigranet.graphs", "tigranet.serving")
 """Modules that list their public names in ``__all__``."""
-WORKFLOWS = (
-    "calibrate", "compare", "evaluate", "explain", "export", "features", "figures", "first_answer", "predict", "report",
-    "train",
-)  # fmt: skip
-"""Modules of ``tigranet.workflows`` whose functions and classes are public, besides any that match a command."""
+OTHER_WORKFLOWS = {"compare", "explain", "first_answer"}
+"""Modules of ``tigranet.workflows`` that are public although no command has their name."""
 
 logger = logging.getLogger(__name__)
+
+
+def workflow_modules() -> list[str]:
+    """Return the workflows that are called like a command, and the other public ones."""
+    commands = typer.main.get_command(application).commands
+    modules = {module.name for module in pkgutil.iter_modules(tigranet.workflows.__path__)}
+    return [f"tigranet.workflows.{name}" for name in sorted(modules & commands.keys() | OTHER_WORKFLOWS)]
 
 
 def public_objects() -> dict[str, Any]:
     """Return every public function, class and constant by one of its names."""
     objects = {f"{name}.{entry}": getattr(import_module(name), entry) for name in MODULES for entry in _all(name)}
-    for name in ("tigranet.testing", *(f"tigranet.workflows.{workflow}" for workflow in WORKFLOWS)):
+    for name in ("tigranet.testing", *workflow_modules()):
         module = import_module(name)
         objects |= {
             f"{name}.{entry}": value
