@@ -59,7 +59,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "docs/gallery",
     "default_thumb_file": str(FOLDER / "images" / "rotated-digits.png"),
-    "filename_pattern": "",
+    "filename_pattern": gallery_programs.PATTERN,
     "reset_argv": gallery_programs.Arguments(),
     "image_scrapers": (gallery_programs.WrittenPictures(),),
     "reset_modules": (),

@@ -1,10 +1,15 @@
-"""Draw photographs at nine angles, each with the predicted label of a network that was trained on upright photographs.
+"""
+Photographs at nine angles
+==========================
+
+Draw photographs at nine angles, each with the predicted label of a network that was trained on upright photographs.
 
 The photographs are in one sub-folder per class; the first one of each class is drawn. It is put on a white square,
 large enough that no rotation cuts off a part of it, and rotated at its full resolution. The network then classifies the
 rotated files as it would classify any others.
 
-Usage:
+Usage::
+
     python examples/rotated_photographs.py photographs/ picture.png pyramid-cifar10
 """
 

@@ -17,6 +17,8 @@ ARGUMENTS = {
     "train_on_a_folder": ["photos", "trained", "150"],
 }
 """Command-line arguments of each program, all except numbers being paths in the temporary folder."""
+PATTERN = rf"[\\/]({'|'.join(ARGUMENTS)})\.py$"
+"""The programs that run. Of the others, the gallery shows the code."""
 
 
 @cache
