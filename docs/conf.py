@@ -26,14 +26,15 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_names",
     "command_reference",
+    "gallery_programs",
     "mathml",
     "public_names",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/**", "results/**.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/**", "results/**.md", "examples/browser/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 exclude_patterns = [
-    ".*", ".venv", "benchmarks", "build", "demo", "examples", "explorations", "src", "tests", "torture",
-    "docs/_static", "docs/extensions", "docs/gallery/*.ipynb", "docs/gallery/*.py",
+    ".*", "benchmarks", "build", "demo", "examples/browser/node_modules", "explorations", "src", "tests", "torture",
+    "docs/_root", "docs/_static", "docs/extensions", "docs/gallery/*.ipynb", "docs/gallery/*.py",
 ]  # fmt: skip
 highlight_language = "none"
 smartquotes_action = "D"  # dashes only: quoted commands keep their quotes

@@ -8,7 +8,10 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ARGUMENTS = {
     "filters_over_the_spectrum": ["filters.png"],
@@ -67,3 +70,14 @@ class WrittenPictures:
 
     def __repr__(self) -> str:
         return "WrittenPictures()"
+
+
+def leave_out_folders(app: "Sphinx") -> None:
+    """Let the gallery introduce folders by rst files only: README.md files of other examples are pages of their own."""
+    app.config.sphinx_gallery_conf["source_suffix"] = {".rst": "restructuredtext"}
+
+
+def setup(app: "Sphinx") -> dict[str, bool]:
+    """Connect to Sphinx, before the gallery is written."""
+    app.connect("builder-inited", leave_out_folders, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
