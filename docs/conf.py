@@ -34,7 +34,7 @@ root_doc = "docs/index"
 include_patterns = ["docs/**", "results/**.md", "examples/browser/README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 exclude_patterns = [
     ".*", "benchmarks", "build", "demo", "examples/browser/node_modules", "explorations", "src", "tests", "torture",
-    "docs/_root", "docs/_static", "docs/extensions", "docs/gallery/*.ipynb", "docs/gallery/*.py",
+    "docs/_root", "docs/_static", "docs/extensions", "docs/gallery/*/**", "docs/gallery/*.py",
 ]  # fmt: skip
 highlight_language = "none"
 smartquotes_action = "D"  # dashes only: quoted commands keep their quotes
