@@ -135,9 +135,10 @@ def check_your_images(printed: str, folder: Path) -> None:
     with open(folder / "answers.csv") as file:
         answers = list(csv.DictReader(file))
     assert {row["path"] for row in answers} == images
-    assert list(answers[0]) == ["path", "label", "probability"]
+    assert list(answers[0]) == ["path", "label", "probability", "novelty"]
     for row in answers:
-        assert row["label"] == "unknown" if float(row["probability"]) < 0.9 else row["label"].startswith("digit ")
+        is_known = float(row["probability"]) >= 0.9 and float(row["novelty"]) <= 1
+        assert row["label"].startswith("digit ") if is_known else row["label"] == "unknown"
     with open(folder / "features.csv") as file:
         assert {row["path"] for row in csv.DictReader(file)} == images
 
@@ -208,6 +209,7 @@ PAGE_CHECKS = {
     "reproducing": check_reproducing,
     "scikit-learn": check_nothing,
     "serving": check_nothing,
+    "unknown-images": check_nothing,
     "your-images": check_your_images,
 }
 

@@ -491,6 +491,24 @@ def test_label_sets_cover_new_images_and_are_the_same_for_quarter_turns(fitted, 
         np.testing.assert_array_equal(calibrated.predict_sets(rotated, coverage=0.9), sets)
 
 
+def test_the_novelty_tells_noise_from_digits_and_is_the_same_for_quarter_turns(fitted, digits):
+    images, names = digits
+    with pytest.raises(ValueError, match="calibrate"):
+        fitted.novelty(images[:2])
+    calibrated = pickle.loads(pickle.dumps(fitted)).calibrate(images[300:420], names[300:420])
+    novelty = calibrated.novelty(images[420:])
+    assert (novelty.shape, (novelty <= 1).mean() > 0.85) == ((len(images) - 420,), True)
+    noise = np.random.default_rng(0).random((9, *images.shape[1:]), dtype=np.float32)
+    assert (calibrated.novelty(noise) > 1).all()
+    for turns in (1, 2, 3):
+        rotated = np.rot90(images[420:], turns, axes=(1, 2)).copy()
+        np.testing.assert_array_equal(calibrated.novelty(rotated), novelty)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        calibrated.novelty(images[:3], 95.0)
+    with pytest.raises(NotFittedError):
+        TIGraNetClassifier().novelty(images[:3])
+
+
 def test_too_few_images_for_the_coverage_give_a_warning_and_wrong_labels_an_error(fitted, digits):
     images, names = digits
     calibrated = pickle.loads(pickle.dumps(fitted)).calibrate(images[300:310], names[300:310])

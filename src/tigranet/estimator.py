@@ -22,15 +22,16 @@ from tigranet.evaluation.canonical_logits import canonical_logits, double_head
 from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
 from tigranet.feature_network import check_channels
 from tigranet.fine_tuning import load_start
-from tigranet.image_estimator import BATCH_SIZE, ImageEstimator
+from tigranet.image_estimator import BATCH_SIZE
 from tigranet.model import TIGraNet
+from tigranet.novelty_estimator import NoveltyEstimator
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training.process_state import seeded
 from tigranet.training.recipe import Recipe
 from tigranet.training.recipe_arguments import recipe_fields
 
 
-class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
+class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
     """A TIGraNet classifier for arrays of images. Trained on upright images, it classifies them at any angle.
 
     Images are (n, H, W), (n, H, W, C) with channels last, or (n, features), and may have another height and width after
@@ -85,6 +86,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         classes_: The labels, sorted.
         model_: The trained :class:`TIGraNet`.
         calibration_: What :meth:`predict_sets` is calibrated on, or None.
+        detector_: The detector of unknown images for :meth:`novelty`, or None.
         image_shape_: Shape of the images of ``fit``.
         n_features_in_: Number of values of each image.
         scale_: What integers of 32 and 64 bits are divided by, or None to leave them unchanged, if ``fit`` received
@@ -225,6 +227,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             fit(net, train, validation, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
             self.calibration_ = None if validation is None else self._calibration(validation)
+            self._fit_novelty(train, validation)
         return self
 
     def _start(self, images: Tensor) -> TIGraNet | None:
@@ -297,7 +300,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
         return self.classes_[most_probable]
 
     def calibrate(self, X: Any, y: Any) -> "TIGraNetClassifier":
-        """Calibrate the label sets of :meth:`predict_sets` on images that ``fit`` has not received.
+        """Calibrate :meth:`predict_sets` and :meth:`novelty` on images that ``fit`` has not received.
 
         Args:
             X: The images.
@@ -315,6 +318,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, ImageEstimator):
             raise ValueError(f"expected labels that fit has received, got others, such as {unknown[0]!r}")
         labels = torch.from_numpy(np.searchsorted(self.classes_, y).astype(np.int64))
         self.calibration_ = self._calibration(LabelledImages(images, labels))
+        self._calibrate_novelty(LabelledImages(images, labels))
         return self
 
     def _calibration(self, data: LabelledImages) -> ConformalCalibration:

@@ -121,7 +121,7 @@ def test_a_folder_is_trained_on_evaluated_and_predicted(tigranet, tmp_path, phot
     assert out == ""
     assert "broken.png: the file is empty" in err.replace("\n", "")
     rows = table.read_text().splitlines()
-    assert rows[0] == "path,label,probability"
+    assert rows[0] == "path,label,probability,novelty"
     assert len(rows) == 41
     _, out, err = tigranet("predict", model, photos / "digit 0", "--json", "--reject", "1")
     assert [line.split()[0] for line in err.splitlines()[1:]] == ["unknown"]

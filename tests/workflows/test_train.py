@@ -42,7 +42,7 @@ def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     assert trained.paper is None
     assert {path.name for path in trained.folder.iterdir()} == {
         "README.md", "calibration.json", "checkpoints", "config.json", "model.safetensors", "rotated.png",
-        "training.json",
+        "training.json", "unknown.safetensors",
     }  # fmt: skip
     loaded = TIGraNet.from_pretrained(trained.folder)
     assert loaded.class_names == ("a", "b")

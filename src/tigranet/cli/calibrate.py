@@ -5,7 +5,7 @@ from tigranet.cli.output import print_line, progress_console
 
 
 def calibrate(model: Model, data: Data, data_dir: DataDir = None) -> None:
-    """Calibrate a saved model on validation images, so that it can predict label sets with 'predict --coverage'.
+    """Calibrate a saved model, so that it can predict label sets ('predict --coverage') and detect unknown images.
 
     'train' does this at its end. Images are split as for the training, and training images are left out.
     """

@@ -26,6 +26,14 @@ def predict(
     ] = False,
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     coverage: Coverage = None,
+    unknown: Annotated[
+        str,
+        typer.Option(
+            help="Predict 'unknown' for images that resemble none of the classes: the share of known images to accept, "
+            "'auto' (0.95 if the model has a detector), or 'off'.",
+            metavar="auto|off|SHARE",
+        ),
+    ] = "auto",
     explain: Annotated[
         Path | None,
         typer.Option(
@@ -39,6 +47,7 @@ def predict(
     from tigranet.workflows.explain import stream_explanations
     from tigranet.workflows.predict import stream_predictions
     from tigranet.workflows.prediction_summary import PredictionCounter
+    from tigranet.workflows.unknown_detection import detects_unknown
 
     console = progress_console()
     options: dict[str, Any] = {
@@ -46,6 +55,7 @@ def predict(
         "coverage": coverage,
         "top": top,
         "probabilities": probabilities,
+        "unknown": unknown,
         "device": global_options().device,
         "console": console,
     }
@@ -62,7 +72,13 @@ def predict(
         console.print(
             f"a column for each of {len(class_names)} classes follows; --csv, --parquet or --top are easier to read"
         )
-    names = column_names(class_names, top=top, probabilities=probabilities, label_sets=coverage is not None)
+    names = column_names(
+        class_names,
+        top=top,
+        probabilities=probabilities,
+        label_sets=coverage is not None,
+        novelty=detects_unknown(model, unknown),
+    )
     rows = (each if isinstance(each, UnreadableFile) else prediction_row(each, as_json) for each in results)
     write_rows(names, rows, csv=csv, parquet=parquet, as_json=as_json)
     summary = counter.summary

@@ -11,7 +11,9 @@ CLASS_PREFIX = "p_"
 """Begin of the name of a column with the probability of a class, so that no class is called like another column."""
 
 
-def column_names(class_names: Sequence[str], *, top: int, probabilities: bool, label_sets: bool) -> list[str]:
+def column_names(
+    class_names: Sequence[str], *, top: int, probabilities: bool, label_sets: bool, novelty: bool = False
+) -> list[str]:
     """Return the names of the columns of a table of predictions.
 
     Args:
@@ -19,6 +21,7 @@ def column_names(class_names: Sequence[str], *, top: int, probabilities: bool, l
         top: Number of most probable classes that are listed.
         probabilities: Whether there is a column for each class.
         label_sets: Whether there is a column of label sets.
+        novelty: Whether there is a column of the novelty.
 
     Returns:
         The names.
@@ -33,6 +36,7 @@ def column_names(class_names: Sequence[str], *, top: int, probabilities: bool, l
         "label",
         "probability",
         *(["labels"] if label_sets else []),
+        *(["novelty"] if novelty else []),
         *(name for rank in ranks for name in (f"label_{rank}", f"probability_{rank}")),
         *(f"{CLASS_PREFIX}{name}" for name in class_names if probabilities),
     ]
@@ -53,6 +57,8 @@ def prediction_row(prediction: "Prediction", as_json: bool) -> dict[str, Any]:
     if prediction.labels is not None:
         labels = list(prediction.labels)
         row["labels"] = labels if as_json else json.dumps(labels, ensure_ascii=False)
+    if prediction.novelty is not None:
+        row["novelty"] = prediction.novelty
     if prediction.top is not None and as_json:
         row["top"] = [ranked._asdict() for ranked in prediction.top]
     elif prediction.top is not None:

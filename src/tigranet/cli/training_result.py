@@ -51,6 +51,8 @@ def print_training_result(trained: "TrainedModel") -> None:
         print(*trained.cross_validation.describe(), sep="\n")
     if trained.calibration is not None:
         print(trained.calibration.describe())
+    if trained.unknown_detector is not None:
+        print(trained.unknown_detector.describe())
     shown = "a picture" if result.test is not None else "a picture of validation images"
     print_line(f"saved to {trained.folder}" + (f", with {shown}: {trained.picture}" if trained.picture else ""))
 

@@ -11,6 +11,7 @@ from tigranet.data.letterbox import ImageItem, UnreadableFile
 from tigranet.evaluation.evidence import evidence_maps
 from tigranet.evaluation.file_predictions import LabelSets, Prediction, apply_to_files, check_reject, prediction_of
 from tigranet.evaluation.prediction_detail import NO_DETAIL, Detail
+from tigranet.evaluation.unknown.novelty import UnknownImages, logits_and_novelty
 from tigranet.model import TIGraNet
 
 EXPLAINED_BATCH_SIZE = 16
@@ -43,6 +44,7 @@ def explain_files(
     explained_class: str | None = None,
     label_sets: LabelSets | None = None,
     detail: Detail = NO_DETAIL,
+    unknown: UnknownImages | None = None,
     batch_size: int = EXPLAINED_BATCH_SIZE,
 ) -> Iterator[Explanation | UnreadableFile]:
     """Predict the class of image files, and explain the predictions.
@@ -55,6 +57,7 @@ def explain_files(
         explained_class: Name of the class to explain. None explains the most probable class of each image.
         label_sets: Which label sets to predict too. None predicts none.
         detail: Which details to add to the predictions.
+        unknown: How to detect images that show none of the classes. None detects none.
         batch_size: Largest batch size; large images are computed in smaller batches.
 
     Yields:
@@ -68,11 +71,13 @@ def explain_files(
     check_reject(reject)
     detail.check()
     index = None if explained_class is None else class_index(net, explained_class)
+    answers = None if unknown is None else logits_and_novelty(net, unknown)
 
     def rows(images: Tensor) -> Tensor:
         classes = None if index is None else torch.full((len(images),), index)
         evidence = evidence_maps(net, images, classes)
-        columns = (evidence.logits, evidence.scores, evidence.constants, evidence.maps, images)
+        answer = evidence.logits if answers is None else answers(images)
+        columns = (answer, evidence.scores, evidence.constants, evidence.maps, images)
         return torch.cat([column.cpu().double().reshape(len(images), -1) for column in columns], dim=1)
 
     for path, row in apply_to_files(net, rows, paths, batch_size):
@@ -81,11 +86,12 @@ def explain_files(
             continue
         assert net.image_size is not None
         pixels = net.image_size**2
-        logits, numbers, evidence, image = row.split([net.num_classes, 2, pixels, net.in_maps * pixels])
+        answer_columns = len(row) - 2 - pixels - net.in_maps * pixels
+        answer, numbers, evidence, image = row.split([answer_columns, 2, pixels, net.in_maps * pixels])
         score, constant = numbers.tolist()
         yield Explanation(
-            prediction=prediction_of(net, path, logits, reject, label_sets, detail),
-            explained_class=net.class_names[int(logits.argmax()) if index is None else index],
+            prediction=prediction_of(net, path, answer, reject, label_sets, detail),
+            explained_class=net.class_names[int(answer[: net.num_classes].argmax()) if index is None else index],
             image=image.reshape(net.in_maps, net.image_size, net.image_size).float(),
             evidence=evidence.reshape(net.image_size, net.image_size).float(),
             score=score,

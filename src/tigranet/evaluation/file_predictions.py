@@ -18,11 +18,13 @@ from tigranet.evaluation.batched_inference import NOT_FINITE, apply_in_batches, 
 from tigranet.evaluation.canonical_logits import canonical_logits
 from tigranet.evaluation.conformal import ConformalCalibration
 from tigranet.evaluation.prediction_detail import NO_DETAIL, Detail, RankedLabel
+from tigranet.evaluation.unknown.novelty import UnknownImages, logits_and_novelty
 from tigranet.model import TIGraNet
 from tigranet.ops.mode import kernel_mode, using
 
 UNKNOWN = "unknown"
-"""Label of images whose most probable class is not probable enough."""
+"""Label of images that do not look like images of a known class, or whose most probable class is not probable
+enough."""
 BATCH_SIZE = 64
 """Largest batch size."""
 MAX_PLAIN_PIXELS = 224 * 224
@@ -37,7 +39,7 @@ class Prediction:
     path: str
     """Path of the file."""
     label: str
-    """Name of the class, or :data:`UNKNOWN` if its probability is too low."""
+    """Name of the class, or :data:`UNKNOWN` if its probability is too low or the novelty of the image too high."""
     probability: float
     """Probability of the class, rounded to 6 decimals."""
     labels: tuple[str, ...] | None = None
@@ -46,6 +48,9 @@ class Prediction:
     """If asked for, the most probable classes in order, whether the label is :data:`UNKNOWN` or not."""
     probabilities: Mapping[str, float] | None = None
     """If asked for, the probability of each class by name, rounded to 6 decimals."""
+    novelty: float | None = None
+    """If unknown images are detected, how little the image resembles the known classes, rounded to 6 decimals: above 1
+    it is unknown."""
 
 
 class LabelSets(NamedTuple):
@@ -65,6 +70,7 @@ def predict_files(
     *,
     label_sets: LabelSets | None = None,
     detail: Detail = NO_DETAIL,
+    unknown: UnknownImages | None = None,
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
@@ -81,6 +87,7 @@ def predict_files(
             canonical rotation (see :mod:`tigranet.evaluation.canonical_logits`), so that an image and its quarter
             turns have exactly the same answer.
         detail: Which details to add.
+        unknown: How to detect images that show none of the classes, in the same canonical rotation. None detects none.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -92,11 +99,13 @@ def predict_files(
     check_reject(reject)
     detail.check()
     function = net if label_sets is None else canonical_logits(net)
-    for path, logits in apply_to_files(net, function, paths, batch_size):
-        if isinstance(logits, UnreadableFile):
-            yield logits
+    if unknown is not None:
+        function = logits_and_novelty(net, unknown)
+    for path, row in apply_to_files(net, function, paths, batch_size):
+        if isinstance(row, UnreadableFile):
+            yield row
         else:
-            yield prediction_of(net, path, logits, reject, label_sets, detail)
+            yield prediction_of(net, path, row, reject, label_sets, detail)
 
 
 def check_reject(reject: float) -> None:
@@ -115,7 +124,7 @@ def check_reject(reject: float) -> None:
 def prediction_of(
     net: TIGraNet,
     path: Path,
-    logits: Float[Tensor, " classes"],
+    row: Float[Tensor, " columns"],
     reject: float,
     label_sets: LabelSets | None,
     detail: Detail = NO_DETAIL,
@@ -125,7 +134,7 @@ def prediction_of(
     Args:
         net: The network, for the names of the classes.
         path: Path of the image.
-        logits: Its logits.
+        row: Its logits, followed by its novelty if unknown images are detected.
         reject: Probability below which the label is :data:`UNKNOWN`.
         label_sets: Which label set to predict too, or None.
         detail: Which details to add.
@@ -133,15 +142,18 @@ def prediction_of(
     Returns:
         The prediction.
     """
+    logits = row[: net.num_classes]
+    novelty = round(float(row[-1]), 6) if len(row) > net.num_classes else None
     probability, label = logits.softmax(0).max(0)
-    name = net.class_names[int(label)] if float(probability) >= reject else UNKNOWN
+    is_known = float(probability) >= reject and (novelty is None or novelty <= 1)
+    name = net.class_names[int(label)] if is_known else UNKNOWN
     labels = None
     if label_sets is not None:
         is_in_set = label_sets.calibration.label_sets(logits[None], label_sets.coverage)[0]
         order = logits.argsort(descending=True, stable=True).tolist()
         labels = tuple(net.class_names[index] for index in order if is_in_set[index])
     details = detail.fields(net.class_names, logits)
-    return Prediction(str(path), name, round(float(probability), 6), labels, **details)
+    return Prediction(str(path), name, round(float(probability), 6), labels, novelty=novelty, **details)
 
 
 def file_features(

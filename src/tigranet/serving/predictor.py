@@ -24,8 +24,9 @@ from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image
 class Predictor:
     """A picklable function from images in memory to labels and probabilities.
 
-    The answers are those of ``tigranet predict`` for files with the same pixels. Pickling a predictor stores only its
-    arguments, so it can be sent to worker processes; each process loads the network when it first needs it.
+    The answers are those of ``tigranet predict --unknown off`` for files with the same pixels. Pickling a predictor
+    stores only its arguments, so it can be sent to worker processes; each process loads the network when it first
+    needs it.
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.

@@ -22,6 +22,7 @@ from tigranet.workflows.image_paths import expand_paths, require_readable
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
 from tigranet.workflows.predict import load_label_sets
 from tigranet.workflows.result_stream import ResultStream
+from tigranet.workflows.unknown_detection import AUTO, load_unknown_images
 
 TABLE = "evidence.csv"
 """Name of the table in the output folder, with one row per picture."""
@@ -53,6 +54,7 @@ def explain(
     coverage: float | None = None,
     top: int = 0,
     probabilities: bool = False,
+    unknown: str | float = AUTO,
     device: str = "auto",
     console: Console | None = None,
 ) -> ExplanationResult:
@@ -67,6 +69,7 @@ def explain(
         coverage: Also predict label sets that contain the true label with this probability.
         top: Number of most probable classes to list for each image, with their probabilities.
         probabilities: Whether to give the probabilities of all classes.
+        unknown: The share of images of known classes to accept, see :func:`tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -90,6 +93,7 @@ def explain(
             coverage=coverage,
             top=top,
             probabilities=probabilities,
+            unknown=unknown,
             device=device,
             console=console,
         )
@@ -111,6 +115,7 @@ def stream_explanations(
     coverage: float | None = None,
     top: int = 0,
     probabilities: bool = False,
+    unknown: str | float = AUTO,
     device: str = "auto",
     console: Console | None = None,
 ) -> ResultStream[Explanation | UnreadableFile]:
@@ -128,6 +133,7 @@ def stream_explanations(
         coverage: Also predict label sets that contain the true label with this probability.
         top: Number of most probable classes to list for each image, with their probabilities.
         probabilities: Whether to give the probabilities of all classes.
+        unknown: The share of images of known classes to accept, see :func:`tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -154,6 +160,7 @@ def stream_explanations(
     if explained_class is not None:
         class_index(network, explained_class)
     label_sets = load_label_sets(model, network, coverage, console)
+    detection = load_unknown_images(model, network, unknown, console)
     explanations = require_readable(
         explain_files(
             network.to(selected),
@@ -162,6 +169,7 @@ def stream_explanations(
             explained_class=explained_class,
             label_sets=label_sets,
             detail=detail,
+            unknown=detection,
         )
     )
     return ResultStream(network.class_names, explanations if folder is None else _write(explanations, folder))

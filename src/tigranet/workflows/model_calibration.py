@@ -112,7 +112,7 @@ def write_calibration(folder: Path, network: TIGraNet, calibration: ModelCalibra
         "images": calibration.conformal.images,
         "temperature": calibration.temperature,
         "selected_weights": calibration.selected_weights,
-        "weights_sha256": _checksum(network),
+        "weights_sha256": weights_checksum(network),
         "scores": list(calibration.conformal.scores),
     }
     with atomic_write(path) as file:
@@ -141,7 +141,7 @@ def read_calibration(model: str | Path, network: TIGraNet) -> ModelCalibration |
         calibration, checksum = _parse(values)
     except ValueError as error:
         raise ValueError(f"'{path}' is not a calibration: {error}; 'tigranet calibrate' measures it again") from None
-    if checksum != _checksum(network):
+    if checksum != weights_checksum(network):
         raise ValueError(
             f"'{path}' belongs to other weights than those beside it: 'tigranet calibrate' measures it again"
         )
@@ -217,8 +217,15 @@ def _is_number(value: Any, kind: Any = (int, float)) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
 
 
-def _checksum(network: TIGraNet) -> str:
-    """Return a checksum of the weights. That of the file would not do: the same weights may give different files."""
+def weights_checksum(network: TIGraNet) -> str:
+    """Return a checksum of the weights. That of the file would not do: the same weights may give different files.
+
+    Args:
+        network: The network.
+
+    Returns:
+        64 hexadecimal digits.
+    """
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())

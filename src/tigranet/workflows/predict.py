@@ -17,6 +17,7 @@ from tigranet.workflows.image_paths import expand_paths, require_readable
 from tigranet.workflows.model_calibration import require_calibration
 from tigranet.workflows.prediction_summary import PredictionCounter, PredictionSummary
 from tigranet.workflows.result_stream import ResultStream
+from tigranet.workflows.unknown_detection import AUTO, load_unknown_images
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def predict(
     coverage: float | None = None,
     top: int = 0,
     probabilities: bool = False,
+    unknown: str | float = AUTO,
     device: str = "auto",
     console: Console | None = None,
 ) -> PredictionResult:
@@ -59,6 +61,9 @@ def predict(
             sets. The guarantee is that of :class:`~tigranet.evaluation.conformal.ConformalCalibration`.
         top: Number of most probable classes to list for each image, with their probabilities.
         probabilities: Whether to give the probabilities of all classes.
+        unknown: The share of images of known classes to accept, such as 0.95; images that resemble the known classes
+            less are 'unknown', in addition to those that ``reject`` excludes. ``auto`` accepts 0.95 if the model has a
+            detector of unknown images, and ``off`` labels every image.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -67,8 +72,8 @@ def predict(
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
-        ValueError: If no image could be read, if ``coverage`` is not between 0 and 1, or if the model is not
-            calibrated.
+        ValueError: If no image could be read, if ``coverage`` or ``unknown`` is not between 0 and 1, if the model is
+            not calibrated, or if it has no detector of unknown images and a share is given.
     """
     results = list(
         stream_predictions(
@@ -78,6 +83,7 @@ def predict(
             coverage=coverage,
             top=top,
             probabilities=probabilities,
+            unknown=unknown,
             device=device,
             console=console,
         )
@@ -96,6 +102,7 @@ def stream_predictions(
     coverage: float | None = None,
     top: int = 0,
     probabilities: bool = False,
+    unknown: str | float = AUTO,
     device: str = "auto",
     console: Console | None = None,
 ) -> ResultStream[Prediction | UnreadableFile]:
@@ -111,6 +118,7 @@ def stream_predictions(
         coverage: The probability with which a label set contains the true label, as for :func:`predict`.
         top: Number of most probable classes to list for each image, with their probabilities.
         probabilities: Whether to give the probabilities of all classes.
+        unknown: The share of images of known classes to accept, as for :func:`predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         console: Where to print what the user must know about label sets of this coverage.
 
@@ -120,14 +128,18 @@ def stream_predictions(
 
     Raises:
         FileNotFoundError: If the model or an image does not exist.
-        ValueError: If ``coverage`` is not between 0 and 1, if ``top`` is negative, or if the model is not calibrated.
+        ValueError: If ``coverage`` or ``unknown`` is not between 0 and 1, if ``top`` is negative, or if the model lacks
+            what they need.
     """
     detail = Detail(top, probabilities)
     detail.check()
     selected = select_device(device)
     network = TIGraNet.from_pretrained(model)
     label_sets = load_label_sets(model, network, coverage, console)
-    results = predict_files(network.to(selected), expand_paths(images), reject, label_sets=label_sets, detail=detail)
+    detection = load_unknown_images(model, network, unknown, console)
+    results = predict_files(
+        network.to(selected), expand_paths(images), reject, label_sets=label_sets, detail=detail, unknown=detection
+    )
     return ResultStream(network.class_names, require_readable(results))
 
 

@@ -14,6 +14,7 @@ from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, feature_architecture
 from tigranet.fine_tuning import load_start
 from tigranet.model import TIGraNet
@@ -34,6 +35,7 @@ from tigranet.workflows.model_card import model_card
 from tigranet.workflows.output_folder import check_apart_from_data, check_no_saved_model, check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
 from tigranet.workflows.saved_run import content_hashes, write_training_file
+from tigranet.workflows.unknown_detection import fit_unknown_detector, write_unknown_detector
 
 SHORT_TRAINING = 100
 """Number of steps below which a training needs no first answer, because it takes seconds itself."""
@@ -64,6 +66,8 @@ class TrainedModel:
     """Files that could not be read, with the reasons."""
     calibration: ModelCalibration | None = None
     """The calibration on validation images, which label sets need; None if there are no validation images."""
+    unknown_detector: NoveltyDetector | None = None
+    """The detector of unknown images, fitted to training images and calibrated on validation images."""
     first: FirstAnswer | None = None
     """The linear classifier on invariant features, if one was fitted. With ``quick`` it is the model."""
     comparison: Comparison | None = None
@@ -265,6 +269,9 @@ def train(
             )
             if folder is not None and saves:
                 write_calibration(folder, network, calibration)
+            unknown_detector = fit_unknown_detector(network, data_set.train, data_set.validation, console)
+            if folder is not None and saves:
+                write_unknown_detector(folder, network, unknown_detector)
             result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             network.cpu()
             record = result.to_json() | origin
@@ -292,6 +299,7 @@ def train(
         picture=picture,
         unreadable_files=loaded.unreadable_files,
         calibration=calibration,
+        unknown_detector=unknown_detector,
         first=rival,
         comparison=comparison,
         cross_validation=validated,

@@ -1,0 +1,1 @@
+"""Detectors of images that show none of the known classes."""

@@ -1,0 +1,28 @@
+"""Unknown images by their largest logit."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from tigranet.evaluation.unknown.detector import Detector
+from tigranet.evaluation.unknown.representation import KnownImages, Representation
+
+
+@dataclass(frozen=True)
+class MaxLogit(Detector):
+    r"""Minus the largest logit.
+
+    .. math:: s(x) = -\max_j z_j(x)
+
+    Hendrycks et al., "Scaling Out-of-Distribution Detection for Real-World Settings" (ICML 2022).
+    """
+
+    @classmethod
+    def fit(cls, known: KnownImages, validation: Representation) -> "MaxLogit":
+        """Return the detector, which has nothing to learn."""
+        return cls()
+
+    def scores(self, images: Representation) -> Float[Tensor, " count"]:
+        """Return minus the largest logit of each image."""
+        return -images.logits.amax(1)
