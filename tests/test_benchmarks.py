@@ -11,11 +11,14 @@ from benchmarks import (
     compare_versions,
     exported,
     languages,
+    open_sets,
     peers,
     pyramid_kernels,
     resumed_table,
     timing,
+    unknown,
 )
+from sklearn.metrics import roc_auc_score
 
 from tigranet import GridLaplacian, Statistics, TIGraNet
 from tigranet.layers import OrientationNorm
@@ -197,3 +200,30 @@ def test_a_table_is_continued_with_the_rows_that_it_lacks(tmp_path, capsys):
     assert [(row["name"], row["square"]) for row in rows] == [("a,b", "1"), ("c", "4"), ("c", "9")]
     assert rows[0]["torch"] == torch.__version__
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
+    known, others = torch.randint(0, 9, (2, 50)).double()
+    expected = roc_auc_score([0] * 50 + [1] * 50, torch.cat([known, others]))
+    assert unknown.area_under_curve(known, others) == pytest.approx(expected)
+
+
+def test_every_method_is_compared_with_images_of_no_class(tmp_path):
+    """A network with random weights stands in for a trained one."""
+    net = TIGraNet("SC[2,2]-S[2]-FC[5]", 3, image_size=8).eval()
+    images = {"train": 30, "validation": 20, "test": 40, "A": 9, "B": 9, "C": 0, "distant C": 0}
+    parts = {name: torch.rand(count, 1, 8, 8) * 0.2 for name, count in images.items()}
+    parts |= open_sets.noise_and_blanks((1, 8, 8), seed=0)
+    parts |= {"steel": torch.rand(5, 1, 8, 8), "digits": torch.rand(5, 1, 8, 8)}
+    measurements = {name: unknown.measure_images(net, part) for name, part in parts.items() if len(part)}
+    measurements |= {f"{name} labels": torch.arange(images[name]) % 3 for name in ("train", "validation", "test")}
+    rows = [{"data": "plankton", "network": "n", "method": method} for method in unknown.METHODS]
+    rows = [row | unknown.compare(net, measurements, str(row["method"])) for row in rows]
+    assert all(0 <= row["unseen A"] <= 100 and row["unseen C"] is None for row in rows)
+    assert rows[-1]["blank"] == 100
+    with open(tmp_path / "a.csv", "w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    unknown.write_means(tmp_path / "a.csv")
+    assert (tmp_path / "a.md").read_text().count("| plankton | n |") == len(unknown.METHODS)

@@ -26,12 +26,15 @@ def read_limited(path: Path, max_bytes: int) -> bytes:
         The content.
 
     Raises:
-        ValueError: If the file is larger, or if it is a device, a named pipe or a socket, whose content may not end.
+        ValueError: If the file is larger, or if it is a folder, or a device, a named pipe or a socket, whose content
+            may not end.
         OSError: If the file cannot be read.
     """
-    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError(f"'{path}' is not a regular file")
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # before open, whose error for a folder names a number only
+        os.close(descriptor)
+        raise ValueError(f"'{path}' is not a regular file")
+    with open(descriptor, "rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(f"'{path}' is too large: expected at most {max_bytes:,} bytes")

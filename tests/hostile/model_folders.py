@@ -13,7 +13,7 @@ import numpy as np
 from hostile.npz_files import Attack
 from hostile.special_files import make_special
 from tigranet import TIGraNet
-from tigranet.model_folder import CHECKPOINTS, CONFIG, LAST_CHECKPOINT, WEIGHTS
+from tigranet.model_folder import CHECKPOINTS, CONFIG, LAST_CHECKPOINT, UNKNOWN_DETECTOR, WEIGHTS
 
 TRAINING = "training.json"
 
@@ -39,6 +39,14 @@ def hostile_models(good: Path, folder: Path, marker: Path) -> Iterator[Path]:
         yield _copy(good, folder / f"weights-{name}", WEIGHTS, content)
     for file in (CONFIG, WEIGHTS):
         yield from _not_regular(good, folder, file)
+
+
+def hostile_detectors(good: Path, folder: Path) -> Iterator[Path]:
+    """Write copies of a model with a bad detector of unknown images each."""
+    for name, content in {"empty": b"", "text": b"{}", "zeros": bytes(5000), "length": b"\xff" * 100}.items():
+        yield _copy(good, folder / f"detector-{name}", UNKNOWN_DETECTOR, content)
+    yield _copy(good, folder / "detector-of-weights", UNKNOWN_DETECTOR, (good / WEIGHTS).read_bytes())
+    yield from _not_regular(good, folder, UNKNOWN_DETECTOR)
 
 
 def hostile_records(good: Path, folder: Path) -> Iterator[Path]:

@@ -359,6 +359,19 @@ def test_model_folders(check, folder, model, photos):
     assert not marker.exists()
 
 
+def test_detectors_of_unknown_images(check, folder, model, photos):
+    models = folder / "models"
+    models.mkdir()
+    image = str(photos / "a" / "000.png")
+    cases = []
+    for path in model_folders.hostile_detectors(model, models):
+        outcome = "used" if path.name.endswith("itself") else "refused"  # a link to itself is no file
+        mentions = ("unknown.safetensors",) if outcome == "refused" else ()
+        cases.append(Case(path.name, ("predict", str(path), image), outcome, mentions, seconds=2, extra_megabytes=200))
+        cases.append(Case(f"{path.name}, off", ("predict", str(path), image, "--unknown", "off"), "used"))
+    check(cases)
+
+
 def test_records_of_trainings(check, folder, model, photos):
     models = folder / "models"
     models.mkdir()
