@@ -1,10 +1,7 @@
-import numpy as np
 import pytest
 import torch
-from scipy.linalg import eigh
 from sklearn.covariance import ledoit_wolf
 
-from tigranet.evaluation.unknown.discriminants import fisher_discriminants
 from tigranet.evaluation.unknown.shrunk_covariance import ShrunkCovariance, class_means, ledoit_wolf_shrinkage
 
 
@@ -48,17 +45,3 @@ def test_images_that_do_not_vary_have_a_positive_variance():
     means, deviations = class_means(torch.arange(6.0).reshape(3, 2), torch.tensor([4, 1, 4]))
     assert means.tolist() == [[2, 3], [2, 3]]
     assert deviations.tolist() == [[-2, -2], [0, 0], [2, 2]]
-
-
-def test_discriminants_solve_the_generalised_eigenvalue_problem():
-    generator = torch.Generator().manual_seed(0)
-    labels = torch.arange(90) % 3
-    x = samples(90, 5) + 3 * torch.randn(3, 5, generator=generator).double()[labels]
-    means, deviations = class_means(x, labels)
-    within = ShrunkCovariance.estimate(deviations)
-    directions = fisher_discriminants(means, labels.bincount(), within)
-    assert directions.shape == (2, 5)
-    between = np.cov(means.numpy().T, bias=True)  # classes of the same size
-    _, vectors = eigh(between, ledoit_wolf(deviations.numpy(), assume_centered=True)[0])
-    expected = torch.cdist(*(rows @ torch.from_numpy(vectors[:, -2:].copy()) for rows in (x, means)))
-    torch.testing.assert_close(torch.cdist(x @ directions.T, means @ directions.T), expected)
