@@ -1,7 +1,5 @@
 import base64
-import csv
 import hashlib
-import io
 import json
 import re
 from contextlib import contextmanager
@@ -13,20 +11,16 @@ from typing import get_args
 import pytest
 import torch
 
-from tigranet import TIGraNet
+from figures.conftest import HOSTILE_NAMES, measured_report
 from tigranet.atomic_files import atomic_write
-from tigranet.baselines import ConvNet
-from tigranet.data import DataSet, LabelledImages
 from tigranet.data.augment.rigid import Padding
 from tigranet.evaluation.class_report import ClassMetrics
-from tigranet.evaluation.report import PLAIN_CNN, ROTATED_CNN, report_on
+from tigranet.evaluation.report import PLAIN_CNN, ROTATED_CNN
 from tigranet.evaluation.report_subject import QuarterTurn
 from tigranet.evaluation.training_history import TrainingHistory
 from tigranet.figures.report import PADDING_TEXT, render, save_report
 from tigranet.figures.report_tables import MAX_TABLE_ROWS, interval_text
 from tigranet.figures.report_text import MAX_PAGE_NAME_LENGTH
-
-HOSTILE_NAMES = ("<script>alert(1)</script>", "a & \"b\" 'c'", "$x^{$", "caf\udce9")
 
 
 class Page(HTMLParser):
@@ -53,25 +47,6 @@ class Page(HTMLParser):
 
     def __str__(self):
         return re.sub(r"\s+", " ", " ".join(self.texts))
-
-
-def measure(class_names, baseline=True, test_classes=None):
-    torch.manual_seed(0)
-    classes = len(class_names)
-    parts = [
-        LabelledImages(torch.rand(count, 1, 12, 12), torch.arange(count) % classes) for count in (classes, classes)
-    ]
-    test = LabelledImages(torch.rand(20, 1, 12, 12), torch.arange(20) % (test_classes or classes))
-    data = DataSet("<noise>", class_names, *parts, test, is_upright=True)
-    net = TIGraNet("SC[2,2]-DP[40]-S[2]", classes).eval()
-    command = {"command": "tigranet report 'a <model>' noise", "model": "a <model>", "boundary": "free"}
-    cnns = {name: ConvNet("C[2]-P[2]", classes, 12) for name in (PLAIN_CNN, ROTATED_CNN)}
-    return report_on(net, data, cnns if baseline else {}, provenance=command), test
-
-
-@pytest.fixture(scope="module")
-def measured():
-    return measure(HOSTILE_NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -160,18 +135,6 @@ def test_headings_are_in_order_and_every_picture_has_a_description(html):
     assert {address[1:] for address in page.values_of("a", "href") if address[0] == "#"} <= set(identifiers)
 
 
-def test_the_table_of_classes_can_be_downloaded(measured):
-    report, test = measured
-    named = replace(report, classes=(replace(report.classes[0], name="=1+1"), *report.classes[1:]))
-    (address,) = [value for value in Page(render(named, test)).addresses if value.startswith("data:text/csv")]
-    text = base64.b64decode(address.split(",")[1]).decode("utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert rows[0]["class"] == "'=1+1"  # a spreadsheet must not execute a name
-    assert [int(row["test_images"]) for row in rows] == [metrics.support for metrics in report.classes]
-    assert [float(row["recall"]) for row in rows] == pytest.approx([row.recall for row in report.classes], abs=1e-4)
-    assert all(float(row["recall_low"]) <= float(row["recall"]) <= float(row["recall_high"]) for row in rows)
-
-
 def test_the_training_curve_is_drawn_where_it_is_known(measured):
     report, test = measured
     history = TrainingHistory((1, 2, 3), (1.0, 0.5, 0.25), (2,), (0.6,), (90.0,), 200.0)
@@ -229,7 +192,7 @@ def test_the_summary_counts_the_predictions_that_quarter_turns_change(measured, 
 
 def test_many_classes_one_without_images_and_no_baseline():
     names = tuple(f"class {number}" for number in range(40))
-    report, test = measure(names, baseline=False, test_classes=19)
+    report, test = measured_report(names, baseline=False, test_classes=19)
     page = Page(render(report, test))
     assert "class 39 1 0 \N{EN DASH}" in str(page)
     assert "CNN" not in str(page)
