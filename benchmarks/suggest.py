@@ -4,7 +4,7 @@
 
 Images: from a pool of 1,500 plankton images of 8 classes, 40 are labelled at random, and 20 more in each round, chosen
 by a strategy. After each round, logistic regression on invariant features is fitted to the labelled images and
-measured on 400 other images. The strategy was chosen on the classes of draw 0; draws 1 and 2 have other classes.
+measured on 400 other images. Strategies were first compared on the classes of draw 0; draws 1 and 2 have others.
 
 Labels: 5 and 10 % of the labels of 1,000 images are replaced by other classes, and ``suggest_labels`` looks for them.
 

@@ -353,7 +353,7 @@ def test_white_space_around_the_labels_and_parts_of_a_table_is_ignored(tmp_path)
 def test_all_images_are_read_whatever_their_part(tmp_path):
     for part in ("train", "test"):
         fill(tmp_path / part, {"a": 3, "b": 2}, size=(7, 5))
-    (tmp_path / "train" / "a" / "broken.png").write_bytes(b"")
+    (tmp_path / "train" / "a" / "099.png").write_bytes(b"")
     images = read_user_images(tmp_path, size=6, group=r"\d+")
     assert images.images.images.shape == (10, 1, 6, 6)
     assert [images.class_names[label] for label in images.images.labels.tolist()] == [
@@ -361,4 +361,4 @@ def test_all_images_are_read_whatever_their_part(tmp_path):
     ]
     assert sorted(images.parts) == ["test"] * 5 + ["train"] * 5
     assert images.groups == tuple(path.stem for path in images.paths)
-    assert [file.path.name for file in images.unreadable] == ["broken.png"]
+    assert [file.path.name for file in images.unreadable] == ["099.png"]
