@@ -88,11 +88,10 @@ def image_section(rows: Sequence[Row], figure: str) -> str:
         "regression on invariant features, tested on 400 other images. Means over seeds, in per cent. 'Images for' is "
         "the number of labelled images from which the mean curve stays at that accuracy for two rounds. *uncertain*: "
         "smallest difference of the two largest probabilities. *diverse*: k-means++ on the features. *both*: what "
-        "`tigranet suggest` does, k-means++ on gradients of the last layer. Strategies were first compared on the classes "
-        f"of draw {CHOSEN_ON}; the other draws have other classes.\n\n"
-        "Suggested images reach an accuracy with about half as many labels as random ones. *uncertain* alone is as good "
-        "as *both* or better, because this pool has no near copies. `tigranet suggest` uses *both* because folders of "
-        "users often have them, such as frames of one film, and uncertainty alone would suggest all of them.\n\n"
+        "`tigranet suggest` does, k-means++ on gradients of the last layer. Strategies were first compared on the "
+        f"classes of draw {CHOSEN_ON}; the other draws have other classes. Here *uncertain* alone is as good as *both* "
+        "or better. `tigranet suggest` uses *both*, so that of images that are nearly alike, such as frames of one "
+        "film, not all are suggested.\n\n"
     )
     header = ["draw", "strategy", "seeds", *(f"{count} images" for count in shown)]
     header += [f"images for {target:.0f} %" for target in TARGETS] + ["mean of all rounds"]

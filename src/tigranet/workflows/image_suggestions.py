@@ -23,6 +23,7 @@ from tigranet.evaluation.file_predictions import BATCH_SIZE, apply_to_files
 from tigranet.evaluation.image_selection import select_images
 from tigranet.evaluation.suggestions import ImageSuggestion, ImageSuggestions
 from tigranet.model import TIGraNet
+from tigranet.terminal_text import escape_control_characters
 from tigranet.workflows.image_paths import expand_paths, require_readable
 from tigranet.workflows.known_images import training_hashes
 from tigranet.workflows.saved_run import SavedRun
@@ -31,10 +32,6 @@ COUNT = 20
 """Number of images that are suggested by default."""
 MAX_COUNT = 2_000
 """Largest number of images that are suggested. A network that is trained on some of them knows better which others."""
-
-
-MAX_NAMED_FILES = 100
-"""Largest number of unreadable files that an error names."""
 
 
 class _Columns(NamedTuple):
@@ -94,7 +91,7 @@ def suggest_images(
     pool, labelled, unreadable = CandidatePool(), 0, list[UnreadableFile]()
     columns, describe = _description(network.to(selected), frozenset(known or ()) | frozenset(labelled_hashes))
     rows = require_readable(_rows(network, describe, paths))
-    with console.status("examining images") if console else nullcontext() as status, _naming(unreadable):
+    with console.status("examining images") if console else nullcontext() as status, _listed(unreadable, console):
         for number, row in enumerate(rows, start=1):
             if status:
                 status.update(f"examining images: {number}")
@@ -116,15 +113,15 @@ def suggest_images(
 
 
 @contextmanager
-def _naming(unreadable: list[UnreadableFile]) -> Iterator[None]:
-    """Add the files that could not be read to an error that says that there are no others."""
+def _listed(unreadable: list[UnreadableFile], console: Console | None) -> Iterator[None]:
+    """List the files that could not be read before an error that says that there are no others."""
     try:
         yield
-    except ValueError as error:
-        for file in unreadable[:MAX_NAMED_FILES]:
-            error.add_note(f"{file.path}: {file.reason}")
-        if len(unreadable) > MAX_NAMED_FILES:
-            error.add_note(f"and {len(unreadable) - MAX_NAMED_FILES} more")
+    except ValueError:
+        if console:
+            for file in unreadable:
+                text = escape_control_characters(f"{file.path}: {file.reason}")
+                console.print(f"  {text}", markup=False, soft_wrap=True)
         raise
 
 
