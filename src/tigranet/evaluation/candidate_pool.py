@@ -70,7 +70,11 @@ class CandidatePool:
             self.candidates()
 
     def candidates(self) -> list[Candidate]:
-        """Forget all images except the most uncertain ones, and return these, the most uncertain first."""
+        """Forget all images except the most uncertain ones, and return these.
+
+        Returns:
+            The images, the most uncertain first.
+        """
         self._kept = {candidate.digest: candidate for candidate in self._ranked()[: self._capacity]}
         return list(self._kept.values())
 
