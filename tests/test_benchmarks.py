@@ -15,6 +15,8 @@ from benchmarks import (
     peers,
     pyramid_kernels,
     resumed_table,
+    suggest,
+    suggest_summary,
     timing,
     unknown,
 )
@@ -227,3 +229,37 @@ def test_every_method_is_compared_with_images_of_no_class(tmp_path):
         table.writerows(rows)
     unknown.write_means(tmp_path / "a.csv")
     assert (tmp_path / "a.md").read_text().count("| plankton | n |") == len(unknown.METHODS)
+
+
+def test_the_images_of_every_strategy_are_different_ones_and_teach(monkeypatch):
+    monkeypatch.setattr(suggest, "LABELLED", range(40, 81, 20))
+    labels = torch.arange(150) % 3
+    features = torch.randn(150, 5) + 3 * torch.nn.functional.one_hot(labels, 5)
+    pool = suggest.Pool(features[:120], labels[:120], features[120:], labels[120:])
+    for name, choose in suggest.STRATEGIES.items():
+        curve = suggest.learning_curve(pool, choose, seed=1)
+        assert list(curve) == ["40", "60", "80"], name
+        assert curve["80"] > 80, name
+
+
+def test_wrong_labels_are_planted_as_told(mnist_012):
+    images, is_wrong = suggest.wrong_labels(mnist_012, 0.1, seed=0)
+    repeated, _ = suggest.wrong_labels(mnist_012, 0.1, seed=0)
+    assert torch.equal(images.labels, repeated.labels)
+    assert int(is_wrong.sum()) == 50
+    order = torch.randperm(500, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(images.labels != mnist_012.train.labels[order], is_wrong)
+
+
+def test_the_summary_of_the_suggestions_has_the_means_over_seeds(tmp_path):
+    rows = [{"draw": 1, "strategy": "random", "seed": seed, "40": 60 + seed, "60": 90 + seed} for seed in (0, 2)]
+    with (tmp_path / "s.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    suggest_summary.write_summary(tmp_path / "s.csv", tmp_path / "s-labels.csv")
+    page = (tmp_path / "s.md").read_text()
+    assert "| 1 | random | 2 | 61.0 | 60 | 60 | 60 | 76.0 ± 1.4 |" in page
+    assert {path.name for path in tmp_path.iterdir()} == {"s.csv", "s.md", "s.png", "s.svg"}
+    assert suggest_summary.images_needed([(40, 91), (60, 89), (80, 90)], 90) == 80
+    assert suggest_summary.images_needed([(40, 80.0)], 90) is None

@@ -193,6 +193,15 @@ def check_fine_tuning(printed: str, folder: Path) -> None:
     assert TIGraNet.from_pretrained(folder / "tuned").class_names == ("0", "1", "2")
 
 
+def check_suggestions(printed: str, folder: Path) -> None:
+    assert "10 images to label, chosen from 100" in printed
+    with open(folder / "suggestions" / "suggestions.csv") as file:
+        assert len(list(csv.DictReader(file))) == 10
+    with open(folder / "suggestions" / "suspicious_labels.csv") as file:
+        assert any(row["path"].endswith("001.png") for row in csv.DictReader(file))
+    assert "</html>" in (folder / "suggestions" / "suggestions.html").read_text()
+
+
 PAGE_CHECKS = {
     "choosing-a-network": check_nothing,
     "explanations": check_explanations,
@@ -210,6 +219,7 @@ PAGE_CHECKS = {
     "scikit-learn": check_nothing,
     "serving": check_nothing,
     "unknown-images": check_nothing,
+    "suggestions": check_suggestions,
     "your-images": check_your_images,
 }
 

@@ -9,7 +9,7 @@ from PIL import Image
 from images import fill, save
 from tigranet.data import Isometry, load_user_data
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
-from tigranet.data.user_data import is_user_data
+from tigranet.data.user_data import is_user_data, read_user_images
 
 
 def test_the_random_split_is_stratified_complete_and_repeatable(tmp_path):
@@ -348,3 +348,17 @@ def test_white_space_around_the_labels_and_parts_of_a_table_is_ignored(tmp_path)
     data, _ = load_user_data(tmp_path / "table.csv")
     assert data.class_names == ("a", "b")
     assert [len(part.labels) for part in (data.train, data.validation, data.test)] == [4, 4, 4]
+
+
+def test_all_images_are_read_whatever_their_part(tmp_path):
+    for part in ("train", "test"):
+        fill(tmp_path / part, {"a": 3, "b": 2}, size=(7, 5))
+    (tmp_path / "train" / "a" / "099.png").write_bytes(b"")
+    images = read_user_images(tmp_path, size=6, group=r"\d+")
+    assert images.images.images.shape == (10, 1, 6, 6)
+    assert [images.class_names[label] for label in images.images.labels.tolist()] == [
+        path.parent.name for path in images.paths
+    ]
+    assert sorted(images.parts) == ["test"] * 5 + ["train"] * 5
+    assert images.groups == tuple(path.stem for path in images.paths)
+    assert [file.path.name for file in images.unreadable] == ["099.png"]

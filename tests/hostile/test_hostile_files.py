@@ -149,6 +149,7 @@ def test_unreadable_image_files(check, folder, model):
     cases += [
         Case("all together", ("predict", str(model), str(images)), "refused", everything),
         Case("all together", ("features", str(model), str(images)), "refused", everything),
+        Case("all together", ("suggest", str(model), str(images), "-o", str(folder / "page")), "refused", everything),
     ]
     check(cases)
 
@@ -195,6 +196,7 @@ def test_hostile_files_among_good_ones(check, folder, model, photos):
             *data_commands(photos, model, folder),
             ("predict", str(model), str(photos)),
             ("features", str(model), str(photos)),
+            ("suggest", str(model), str(photos), "-o", str(folder / "page"), "--train", str(photos)),
         ]
     ]
     check(cases)
@@ -224,7 +226,11 @@ def test_folders_and_files_without_permission(check, folder, model, photos):
     mentions = ("000.png", "locked")
     cases = [
         Case("no permission", arguments, "left out", mentions, unprivileged=True)
-        for arguments in [*data_commands(photos, model, output), ("predict", str(model), str(photos))]
+        for arguments in [
+            *data_commands(photos, model, output),
+            ("predict", str(model), str(photos)),
+            ("suggest", str(model), str(photos), "-o", str(output / "page")),
+        ]
     ]
     cases += [
         Case("folder without permission", arguments, "refused", ("hidden",), unprivileged=True)
@@ -247,6 +253,8 @@ def test_tables(check, folder, model):
         table = folder / f"{name}.csv"
         table.write_bytes(content)
         cases += [Case(name, arguments, "refused", (mention,)) for arguments in data_commands(table, model, folder)[:3]]
+        suggest = ("suggest", str(model), str(folder / "images"), "-o", str(folder / "page"), "--train", str(table))
+        cases.append(Case(name, suggest, "any"))
     for table in tables.write_special_tables(folder):
         cases += [
             Case(table.stem, arguments, "refused", (table.name,))
@@ -384,6 +392,14 @@ def test_records_of_trainings(check, folder, model, photos):
             Case(path.name, arguments, outcome, mentions)
             for arguments in (commands[3:] if number % 5 == 0 else commands[3:4])
         ]
+    cases.append(
+        Case(
+            "record of hashes",
+            ("suggest", str(models / "record-empty"), str(photos), "-o", str(folder / "page")),
+            "refused",
+            (model_folders.TRAINING,),
+        )
+    )
     cases.append(
         Case("record not used", ("predict", str(models / "record-empty"), str(photos / "a" / "000.png")), "used")
     )

@@ -8,7 +8,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tigranet import TIGraNet
-from tigranet.workflows.linear_head import MISSING_CLASS_BIAS, LinearHead, cross_validate, stratified_folds
+from tigranet.workflows.linear_head import (
+    MISSING_CLASS_BIAS,
+    LinearHead,
+    cross_validate,
+    out_of_sample_logits,
+    stratified_folds,
+)
 
 
 def clusters(count=60, classes=3, seed=0):
@@ -80,3 +86,25 @@ def test_folds_have_their_share_of_every_class(folds, count):
         sizes = numbers[labels == label].bincount(minlength=folds)
         assert sizes.max() - sizes.min() <= 1
     assert torch.equal(numbers, stratified_folds(labels, folds, seed=1))
+
+
+def test_the_logits_of_an_image_do_not_depend_on_its_own_label():
+    features, labels = clusters()
+    folds = stratified_folds(labels, 3, seed=0)
+    changed = labels.clone()
+    changed[folds == 1] = 0
+    logits, others = (out_of_sample_logits(features, each, folds, 4) for each in (labels, changed))
+    assert torch.equal(logits[folds == 1], others[folds == 1])
+    assert not torch.equal(logits[folds == 0], others[folds == 0])
+    assert (logits.argmax(1) == labels).double().mean() > 0.6
+
+
+def test_images_that_are_not_used_have_logits_and_no_influence():
+    features, labels = clusters()
+    folds, is_used, steps = stratified_folds(labels, 3, seed=0), torch.arange(60) % 5 > 0, []
+    changed = torch.where(is_used, labels, 0)
+    logits, others = (
+        out_of_sample_logits(features, each, folds, 3, is_used, lambda: steps.append(1)) for each in (labels, changed)
+    )
+    assert torch.equal(logits, others)
+    assert len(steps) == 6

@@ -24,6 +24,7 @@ from tigranet.cli.report import report
 from tigranet.cli.reproduce import reproduce
 from tigranet.cli.serve import serve
 from tigranet.cli.streams import flush_results, prepared_streams
+from tigranet.cli.suggest import suggest
 from tigranet.cli.train import train
 from tigranet.terminal_text import escape_control_characters
 
@@ -83,6 +84,7 @@ for command, example in (
     (predict, "tigranet predict model/ photos/ --csv answers.csv"),
     (calibrate, "tigranet calibrate model/ mnist-012"),
     (features, "tigranet features model/ photos/ --csv features.csv"),
+    (suggest, "tigranet suggest model/ unlabelled/ -o suggestions/ --train photos/"),
     (export, "tigranet export model/ -o model.onnx"),
     (serve, "tigranet serve model/ --port 8000"),
     (report, "tigranet report model/ mnist-012 -o report/"),

@@ -1,6 +1,7 @@
 """A user's own images: a folder with one sub-folder per class, a table of paths and labels, or an .npz file."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -22,6 +23,26 @@ from tigranet.data.splits import draw, split
 TABLE_SUFFIXES = (".csv", ".tsv")
 COPIED_TOGETHER = 64
 """Number of images that are copied at a time, so that the copy takes little memory."""
+
+
+@dataclass(frozen=True)
+class UserImages:
+    """All readable images of a folder, a table or an .npz file."""
+
+    class_names: tuple[str, ...]
+    """Name of each class."""
+    images: LabelledImages
+    """The images at one square size, with their labels."""
+    parts: tuple[str, ...]
+    """'train', 'validation' or 'test'; '' if the data do not assign a part."""
+    groups: tuple[str, ...] | None = None
+    """Names of groups, if they were asked for."""
+    paths: tuple[Path, ...] | None = None
+    """Path of each image; None for an .npz file."""
+    unreadable: tuple[UnreadableFile, ...] = ()
+    """Files that cannot be read, with the reasons."""
+    repeated_rows: int = 0
+    """Number of rows of a table that repeat an earlier row, and are not among the images."""
 
 
 def is_user_data(path: Path) -> bool:
@@ -75,37 +96,17 @@ def load_user_data(
         FileNotFoundError: If ``path`` does not exist.
         ValueError: If the images cannot be used for training. The message says what is wrong and how to correct it.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder '{path}'")
-    if not path.is_dir() and not path.is_file():  # opening a named pipe would block
-        raise ValueError(f"'{path}' {unusable_reason(path)}: give a folder, a table or an .npz file")
-    unreadable: list[UnreadableFile] = []
-    repeated_rows = 0
-    paths: list[Path] | None = None
-    if path.suffix.lower() == ".npz":
-        arrays = read_npz_images(path, size, color, group, max_size)
-        class_names, parts, groups = arrays.class_names, arrays.parts, arrays.groups
-        check_class_names(class_names, path)
-        all_images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
-    else:
-        index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
-        check_class_names(index.class_names, path)
-        side = size or default_file_size(index.paths, max_size)
-        images, readable, unreadable = decode_images(index.paths, side, color, step)
-        unreadable = [*index.skipped, *unreadable]
-        positions = readable.tolist()
-        class_names, repeated_rows = index.class_names, index.repeated_rows
-        all_images = LabelledImages(images, torch.tensor(index.labels)[readable])
-        paths = [index.paths[position] for position in positions]
-        parts = tuple(index.parts[position] for position in positions)
-        groups = None if index.groups is None else tuple(index.groups[position] for position in positions)
-    _check_training_images(path, class_names, all_images.labels, parts)
-    indices = _assign_parts(all_images.labels, class_names, parts, groups, seed, train_images)
-    indices, duplicates = exclude_duplicate_images(path, all_images, indices, paths, repeated_rows)
+    everything = read_user_images(path, size, color, group, step, max_size)
+    class_names, images, parts = everything.class_names, everything.images, everything.parts
+    _check_training_images(path, class_names, images.labels, parts)
+    indices = _assign_parts(images.labels, class_names, parts, everything.groups, seed, train_images)
+    paths = everything.paths
+    indices, duplicates = exclude_duplicate_images(path, images, indices, paths, everything.repeated_rows)
     files = None if paths is None else tuple(str(paths[position]) for position in indices[2].tolist())
-    train, validation, test = (_take(all_images, part) for part in indices)
+    train, validation, test = (_take(images, part) for part in indices)
     name = path.resolve().name if path.is_dir() else path.stem
     test_motion = Isometry(rotated=True, padding="reflection")  # photographs fill their frame
+    groups = everything.groups
     data = DataSet(
         name,
         class_names,
@@ -119,7 +120,7 @@ def load_user_data(
         is_split_at_random="" in parts and train_images is None,
         groups=None if groups is None else _groups_of_parts(groups, indices),
     )
-    return data, unreadable
+    return data, list(everything.unreadable)
 
 
 def _groups_of_parts(
@@ -127,6 +128,56 @@ def _groups_of_parts(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     train, validation, test = (tuple(groups[position] for position in part.tolist()) for part in indices)
     return train, validation, test
+
+
+def read_user_images(
+    path: Path,
+    size: int | None = None,
+    color: bool = False,
+    group: str | None = None,
+    step: Callable[[], None] = lambda: None,
+    max_size: int = MAX_DEFAULT_SIZE,
+) -> UserImages:
+    """Read all images of a folder, a table or an .npz file, whatever part they are in.
+
+    Args:
+        path: A folder, a table or an .npz file, as for :func:`load_user_data`.
+        size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
+        color: Keep all channels instead of the luminance.
+        group: How to find the group of an image, as for :func:`load_user_data`.
+        step: Called after each file that is decoded.
+        max_size: Largest side length that is chosen if ``size`` is None.
+
+    Returns:
+        The images with their labels, parts and groups.
+
+    Raises:
+        FileNotFoundError: If ``path`` does not exist.
+        ValueError: If there are no labelled images in it. The message says what is wrong and how to correct it.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder '{path}'")
+    if not path.is_dir() and not path.is_file():  # opening a named pipe would block
+        raise ValueError(f"'{path}' {unusable_reason(path)}: give a folder, a table or an .npz file")
+    if path.suffix.lower() == ".npz":
+        arrays = read_npz_images(path, size, color, group, max_size)
+        check_class_names(arrays.class_names, path)
+        images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
+        return UserImages(arrays.class_names, images, arrays.parts, arrays.groups)
+    index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
+    check_class_names(index.class_names, path)
+    side = size or default_file_size(index.paths, max_size)
+    pixels, readable, unreadable = decode_images(index.paths, side, color, step)
+    positions = readable.tolist()
+    return UserImages(
+        index.class_names,
+        LabelledImages(pixels, torch.tensor(index.labels)[readable]),
+        tuple(index.parts[position] for position in positions),
+        None if index.groups is None else tuple(index.groups[position] for position in positions),
+        tuple(index.paths[position] for position in positions),
+        (*index.skipped, *unreadable),
+        index.repeated_rows,
+    )
 
 
 def _assign_parts(

@@ -9,6 +9,7 @@ stored as W and b, and the model is used like any trained network.
 """
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,12 +112,40 @@ def cross_validate(
     Returns:
         Whether each prediction is correct.
     """
-    is_correct = torch.zeros(len(labels), dtype=torch.bool)
+    logits = out_of_sample_logits(features, labels, folds, int(labels.max()) + 1)
+    return logits.argmax(1) == labels
+
+
+def out_of_sample_logits(
+    features: Float[Tensor, "images statistics"],
+    labels: Int[Tensor, " images"],
+    folds: Int[Tensor, " images"],
+    num_classes: int,
+    is_used: Bool[Tensor, " images"] | None = None,
+    step: Callable[[], None] = lambda: None,
+) -> Float[Tensor, "images classes"]:
+    """Compute the logits of each image by a regression that was fitted to images of the other folds.
+
+    Args:
+        features: Features.
+        labels: Labels.
+        folds: Number of the fold of each image.
+        num_classes: Number of classes.
+        is_used: Whether a regression may be fitted to each image; None for all. The images used must be of at least
+            two classes in all folds but any one.
+        step: Called after each regression.
+
+    Returns:
+        One logit per class.
+    """
+    logits = features.new_zeros(len(labels), num_classes, dtype=torch.float64)
     for fold in folds.unique():
         held_out = folds == fold
-        head = LinearHead.fit(features[~held_out], labels[~held_out], int(labels.max()) + 1)
-        is_correct[held_out] = head(features[held_out]).argmax(1) == labels[held_out]
-    return is_correct
+        fitted = ~held_out if is_used is None else ~held_out & is_used
+        head = LinearHead.fit(features[fitted], labels[fitted], num_classes)
+        logits[held_out] = head(features[held_out])
+        step()
+    return logits
 
 
 def stratified_folds(labels: Int[Tensor, " images"], folds: int, seed: int) -> Int[Tensor, " images"]:
