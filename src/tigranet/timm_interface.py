@@ -61,7 +61,15 @@ class TimmInterface(nn.Module):
     standardise: nn.Module
 
     def features(self, images: Tensor, laplacian: Any = None) -> Tensor:
-        """Compute the features; the network defines how."""
+        """Compute the features; the network defines how.
+
+        Args:
+            images: Images or signals, as for ``forward``.
+            laplacian: The graph of the signals, as for ``forward``.
+
+        Returns:
+            The features, (batch, features).
+        """
         raise NotImplementedError
 
     def forward_features(

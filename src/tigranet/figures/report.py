@@ -6,12 +6,11 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from torch import Tensor
 
@@ -47,7 +46,7 @@ from tigranet.figures.report_text import breakable, page_name, printable
 
 PAGE_NAME = "report.html"
 """Name of the page."""
-TEMPLATES = "figures/report_page"
+TEMPLATES = Path(__file__).parent / "report_page"
 """Folder of the parts of the page in the package."""
 PADDING_TEXT: dict[Padding, str] = {
     "zeros": "zeros (black)",
@@ -181,7 +180,7 @@ def render(report: Report, test: LabelledImages, evidence: Mapping[int, Tensor] 
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("tigranet", TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -195,7 +194,7 @@ def _environment() -> Environment:
 
 
 def _read(name: str) -> str:
-    return files("tigranet").joinpath(TEMPLATES, name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _turned_image(report: Report, turned: AnswersByAngle, test: LabelledImages) -> dict[str, Any]:
