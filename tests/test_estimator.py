@@ -28,8 +28,8 @@ def expected_failures(estimator):
     return EXPECTED_FAILURES if isinstance(estimator, TIGraNetClassifier) else {}
 
 
-@pytest.mark.filterwarnings("default")
 @pytest.mark.filterwarnings("ignore::tigranet.data.value_range.ValueRangeWarning")  # tables, not images
+@pytest.mark.filterwarnings("default")
 @parametrize_with_checks(
     [InvariantFeatures(TINY), TIGraNetClassifier(TINY, epochs=3, random_state=0)],
     expected_failed_checks=expected_failures,

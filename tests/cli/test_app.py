@@ -22,7 +22,7 @@ EXAMPLES = {
 
 
 def test_every_command_has_an_example():
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
     assert all(example.startswith("Example: tigranet ") for example in EXAMPLES.values())
 
 
@@ -33,7 +33,8 @@ def test_the_example_of_every_command_runs(name, tigranet, monkeypatch, tmp_path
     A later option replaces an earlier one, so options that make the work smaller are written behind the example.
     """
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "photos").symlink_to(photos)
+    for folder in ("photos", "unlabelled"):
+        (tmp_path / folder).symlink_to(photos)
     (tmp_path / "data").mkdir()
     if name != "train":
         TIGraNet("paper-small", num_classes=3, image_size=28).save_pretrained("model")
@@ -205,7 +206,8 @@ def test_version_prints_the_version(tigranet):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_shells_complete_commands_and_options(warm_process, shell):
-    script = warm_process.tigranet("--show-completion", shell)
+    named_shell = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # otherwise it is that of the parent process
+    script = warm_process.tigranet("--show-completion", shell, environment=named_shell)
     assert (script.returncode, "_TIGRANET_COMPLETE" in script.stdout) == (0, True), script.stderr
     if shell == "bash":
         for words, completed in (("tigranet pre", "predict"), ("tigranet train --fol", "--folds")):

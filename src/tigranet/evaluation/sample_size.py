@@ -24,7 +24,7 @@ def images_for_width(accuracy: float, width: float) -> int:
 
     Example:
         >>> images_for_width(95.0, 5.0)
-        310
+        304
     """
     if not 0 <= accuracy <= 100 or not 0 < width < 100:
         raise ValueError(f"expected an accuracy from 0 to 100 and a width between 0 and 100, got {accuracy}, {width}")

@@ -40,9 +40,9 @@ class PredictionSummary:
         Example:
             >>> print(*PredictionSummary({"bolt": 22, "nut": 15, "unknown": 3}, unreadable=2).describe(), sep="\n")
             40 images have a prediction, 2 could not be read
-              bolt     22  55.0 %
-              nut      15  37.5 %
-              unknown   3   7.5 %
+              bolt     22   55.0 %
+              nut      15   37.5 %
+              unknown   3    7.5 %
         """
         known = [label for label in self.counts if label != UNKNOWN]
         rows = [(shorten(label, MAX_LABEL), self.counts[label]) for label in known[:max_listed]]

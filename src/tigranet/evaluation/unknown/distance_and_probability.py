@@ -56,7 +56,7 @@ class DistanceAndProbability(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "DistanceAndProbability":
-        """Estimate the distances from training images, and the scale of all scores from validation images."""
+        """Estimate distances from training images and scales from validation images, see :meth:`Detector.fit`."""
         return cls.estimate(known).scaled(validation)
 
     @classmethod
@@ -134,7 +134,7 @@ class DistanceAndProbability(Detector):
         return cls(moments, distance, number["discriminants"], number["score_centres"], number["score_deviations"])
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the sum of the three scores of each image, in standard deviations."""
+        """Return the sum of the three scores of each image, in standard deviations, see :meth:`Detector.scores`."""
         distance, discriminant_distance, surprise = (
             self._components(images) - self.centres[:, None]
         ) / self.deviations[:, None]

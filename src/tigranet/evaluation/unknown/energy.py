@@ -20,9 +20,9 @@ class Energy(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "Energy":
-        """Return the detector, which has nothing to learn."""
+        """Return the detector, which has nothing to learn, see :meth:`Detector.fit`."""
         return cls()
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the energy of each image."""
+        """Return the energy of each image, see :meth:`Detector.scores`."""
         return -images.logits.logsumexp(1)

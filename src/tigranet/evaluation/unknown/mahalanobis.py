@@ -28,7 +28,7 @@ class Mahalanobis(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "Mahalanobis":
-        """Estimate the means and the covariance of the standardised features."""
+        """Estimate the means and the covariance of the standardised features, see :meth:`Detector.fit`."""
         return cls.estimate(known.images.features, known.labels)
 
     @classmethod
@@ -46,7 +46,7 @@ class Mahalanobis(Detector):
         return cls(means, ShrunkCovariance.estimate(deviations))
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the squared distance of each image from the nearest class mean."""
+        """Return the squared distance of each image from the nearest class mean, see :meth:`Detector.scores`."""
         return self.squared_distances(images.features)
 
     def squared_distances(self, features: Float[Tensor, "count features"]) -> Float[Tensor, " count"]:

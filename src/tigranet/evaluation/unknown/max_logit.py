@@ -20,9 +20,9 @@ class MaxLogit(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "MaxLogit":
-        """Return the detector, which has nothing to learn."""
+        """Return the detector, which has nothing to learn, see :meth:`Detector.fit`."""
         return cls()
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return minus the largest logit of each image."""
+        """Return minus the largest logit of each image, see :meth:`Detector.scores`."""
         return -images.logits.amax(1)

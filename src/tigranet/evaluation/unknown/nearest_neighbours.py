@@ -28,11 +28,11 @@ class NearestNeighbours(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "NearestNeighbours":
-        """Keep the normalised features of the training images."""
+        """Keep the normalised features of the training images, see :meth:`Detector.fit`."""
         return cls(_normalise(known.images.hidden))
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the distance of each image from its k-th nearest neighbour."""
+        """Return the distance of each image from its k-th nearest neighbour, see :meth:`Detector.scores`."""
         distances = torch.cdist(_normalise(images.hidden), self.rows, compute_mode="donot_use_mm_for_euclid_dist")
         return distances.kthvalue(min(NEIGHBOUR, len(self.rows)), dim=1).values
 

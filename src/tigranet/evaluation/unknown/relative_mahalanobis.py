@@ -31,7 +31,7 @@ class RelativeMahalanobis(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "RelativeMahalanobis":
-        """Estimate the means and both covariances of the standardised features."""
+        """Estimate the means and both covariances of the standardised features, see :meth:`Detector.fit`."""
         return cls.estimate(known.images.features, known.labels)
 
     @classmethod
@@ -51,7 +51,7 @@ class RelativeMahalanobis(Detector):
         return cls(Mahalanobis.estimate(features, labels), mean, ShrunkCovariance.estimate(features - mean))
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the difference of the two squared distances of each image."""
+        """Return the difference of the two squared distances of each image, see :meth:`Detector.scores`."""
         return self.differences(images.features)
 
     def differences(self, features: Float[Tensor, "count features"]) -> Float[Tensor, " count"]:

@@ -21,9 +21,9 @@ class SoftmaxProbability(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "SoftmaxProbability":
-        """Return the detector, which has nothing to learn."""
+        """Return the detector, which has nothing to learn, see :meth:`Detector.fit`."""
         return cls()
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return minus the logarithm of the highest probability."""
+        """Return minus the logarithm of the highest probability, see :meth:`Detector.scores`."""
         return -images.logits.log_softmax(1).amax(1)

@@ -31,7 +31,7 @@ class VirtualLogit(Detector):
 
     @classmethod
     def fit(cls, known: KnownImages, validation: Representation) -> "VirtualLogit":
-        """Estimate the principal directions and the factor."""
+        """Estimate the principal directions and the factor, see :meth:`Detector.fit`."""
         origin = -torch.linalg.pinv(known.weight) @ known.bias
         deviations = known.images.hidden - origin
         _, vectors = torch.linalg.eigh(deviations.T @ deviations)  # by increasing variance
@@ -43,6 +43,6 @@ class VirtualLogit(Detector):
         return cls(origin, residual, factor)
 
     def scores(self, images: Representation) -> Float[Tensor, " count"]:
-        """Return the virtual logit of each image minus the logarithm of the sum of the exponentials of its logits."""
+        """Return the virtual logit of each image plus the energy of its logits, see :meth:`Detector.scores`."""
         norms = ((images.hidden - self.origin) @ self.residual).norm(dim=1)
         return self.factor * norms - images.logits.logsumexp(1)
