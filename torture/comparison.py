@@ -13,8 +13,8 @@ import torch
 
 from torture.complete_files import visible_files
 
-VARIABLE_KEYS = {"seconds", "command", "date"}
-"""Entries of JSON files and columns of CSV files that differ between equal runs."""
+VARIABLE_KEYS = {"seconds", "training_seconds", "training time", "command", "date"}
+"""Entries of JSON files, columns of CSV files and rows of a page that differ between equal runs."""
 CHECKPOINT_KEYS = ("state_dict", "optimizer_states", "lr_schedulers", "epoch", "global_step")
 """Entries of a checkpoint that determine how the training continues."""
 

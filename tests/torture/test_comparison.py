@@ -19,7 +19,9 @@ def results(tmp_path):
         network.save_pretrained(folder)
         (folder / "training.json").write_text(json.dumps({"seconds": number, "seed": 0, "command": f"run {number}"}))
         (folder / "history.csv").write_text(f"epoch,loss,seconds\n1,0.5,{number}\n")
-        (folder / "report.html").write_text(f"<dl><dt>date</dt><dd>{number}</dd></dl></html>")
+        (folder / "report.json").write_text(json.dumps({"made": {"training_seconds": {"plain CNN": number}}}))
+        rows = "".join(f"<dt>{name}</dt><dd>{number}</dd>" for name in ("date", "training time"))
+        (folder / "report.html").write_text(f"<dl>{rows}</dl></html>")
         checkpoint = {"state_dict": network.state_dict(), "optimizer_states": [], "lr_schedulers": []}
         torch.save(checkpoint | {"epoch": 1, "global_step": 2, "time": number}, folder / "last.ckpt")
     return folders
