@@ -1,10 +1,12 @@
 """Ctrl-C and SIGTERM stop a command at any moment, after its clean-up, without a traceback, by their own exit codes."""
 
+import ctypes
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -132,6 +134,27 @@ def test_a_signal_while_an_object_is_deleted_stops_the_block_a_moment_later(numb
     assert exit_.value.code == code
     assert deleted
     assert capsys.readouterr().err == "tigranet: stopped\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+def test_a_signal_inside_a_function_that_c_code_calls_stops_the_block_a_moment_later(number, code, capsys):
+    @ctypes.CFUNCTYPE(None)
+    def called_from_c():
+        os.kill(os.getpid(), number)
+        time.sleep(0.01)
+
+    previous = sys.unraisablehook
+
+    @stop_on_signals()
+    def work():
+        called_from_c()
+        threading.Event().wait(10)
+
+    with pytest.raises(SystemExit) as exit_:
+        work()
+    assert exit_.value.code == code
+    assert capsys.readouterr().err == "tigranet: stopped\n"
+    assert sys.unraisablehook is previous
 
 
 def test_outside_the_main_thread_no_handler_is_needed():

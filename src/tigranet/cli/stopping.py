@@ -15,16 +15,17 @@ INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 """Exit code after SIGTERM, which ``kill``, ``timeout`` and the schedulers of clusters send."""
 RETRY_SECONDS = 0.02
-"""When to try again after a signal that arrived inside a ``__del__`` method."""
+"""When to try again after a signal that arrived where an exception cannot pass."""
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
     """Let SIGTERM stop the block as Ctrl-C does, so that temporary files are deleted and checkpoints can be resumed.
 
-    Python prints exceptions inside ``__del__`` methods, and then ignores them. A signal that arrives inside such a
-    method therefore stops the block a moment later. Should other code swallow the exception, the block stops when it
-    completes a file, see :mod:`tigranet.stop_request`.
+    Python prints exceptions inside ``__del__`` methods and inside functions that C code calls, such as those of numba,
+    and then ignores them. A signal that arrives there therefore stops the block a moment later, and nothing is printed.
+    Should other code swallow the exception, the block stops when it completes a file, see
+    :mod:`tigranet.stop_request`.
 
     Yields:
         Nothing.
@@ -39,15 +40,23 @@ def stop_on_signals() -> Iterator[None]:
         is_terminated = is_terminated or number == signal.SIGTERM
         request_stop()
         if _is_inside_del(frame):
-            retry = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
-            retry.daemon = True
-            retry.start()
+            _send_later(number)
         else:
             raise KeyboardInterrupt
+
+    ignored_by_python = sys.unraisablehook
+
+    def handle_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            _send_later(signal.SIGTERM if is_terminated else signal.SIGINT)
+        else:
+            ignored_by_python(ignored)
 
     with ExitStack() as stack:
         withdraw_stop()
         stack.callback(withdraw_stop)
+        stack.callback(setattr, sys, "unraisablehook", ignored_by_python)
+        sys.unraisablehook = handle_ignored
         try:
             if threading.current_thread() is threading.main_thread():
                 for number in (signal.SIGINT, signal.SIGTERM):
@@ -62,6 +71,13 @@ def stop_on_signals() -> Iterator[None]:
             if is_terminated:
                 sys.exit(TERMINATED)
             raise
+
+
+def _send_later(number: int) -> None:
+    """Send this process a signal in a moment."""
+    retry = threading.Timer(RETRY_SECONDS, os.kill, (os.getpid(), number))
+    retry.daemon = True
+    retry.start()
 
 
 def _is_inside_del(frame: FrameType | None) -> bool:
