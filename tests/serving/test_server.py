@@ -128,7 +128,8 @@ def test_the_server_answers_as_predict_does(while_serving, grey_model, tmp_path)
     assert (status, answer["label"]) == (200, expected.label)
     assert answer["probability"] == pytest.approx(expected.probability, abs=2e-6)
     events = [line["event"] for line in log]
-    assert events == ["starting", "warmed up", "ready", "request", "stopping", "stopped"]
+    assert events[:3] + events[5:] == ["starting", "warmed up", "ready", "stopped"]
+    assert set(events[3:5]) == {"request", "stopping"}  # a request is logged after the client has the answer
     assert log[0]["url"].startswith("http://127.0.0.1:")
 
 
