@@ -86,7 +86,7 @@ def _print_labels(labels: "LabelSuggestions") -> None:
         f"with {labels.accuracy:.1f} % of the labels"
     )
     if labels.left_out:
-        print_line(f"it doubts {labels.left_out} more labels: so many are not credible, and they are not listed")
+        print_line(f"{labels.left_out} more labels look wrong, which is too many to be credible: they are not listed")
     if labels.unjudged_classes:
         print_line(
             f"{labels.unjudged_images} images of {len(labels.unjudged_classes)} classes were not judged: fewer than 3 "

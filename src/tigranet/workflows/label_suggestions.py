@@ -205,7 +205,7 @@ def _judge(
 
 
 def _draw(labels: Int[Tensor, " images"], maximum: int, seed: int) -> Bool[Tensor, " images"]:
-    """Draw images at random, with at least ten of each class that has so many."""
+    """Draw images at random, with at least ten of each class that has ten or more."""
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
     is_drawn = torch.zeros(len(labels), dtype=torch.bool)
     is_drawn[order[:maximum]] = True
