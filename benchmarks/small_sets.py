@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tigranet.data import DataSet, LabelledImages, load
 from tigranet.data.augment.rigid import Isometry
@@ -26,12 +27,15 @@ def plankton(images: int, seed: int, folder: Path) -> DataSet:
     large = np.flatnonzero(counts.numpy() >= MIN_CLASS_IMAGES)
     classes = torch.from_numpy(np.sort(generator.choice(large, PLANKTON_CLASSES, replace=False)))
 
-    def select(part: LabelledImages) -> LabelledImages:
-        rows = torch.nonzero(torch.isin(part.labels, classes)).flatten()
-        return LabelledImages(part.images[rows], torch.searchsorted(classes, part.labels[rows]))
-
+    train, test = (select_classes(part, classes) for part in (data.train, data.test))
     names = tuple(data.class_names[label] for label in classes.tolist())
-    return _reduced("plankton", names, select(data.train), select(data.test), data.test_motion, images, seed)
+    return _reduced("plankton", names, train, test, data.test_motion, images, seed)
+
+
+def select_classes(part: LabelledImages, classes: Tensor) -> LabelledImages:
+    """Return the images of some classes, in increasing order, which are numbered from 0."""
+    rows = torch.nonzero(torch.isin(part.labels, classes)).flatten()
+    return LabelledImages(part.images[rows], torch.searchsorted(classes, part.labels[rows]))
 
 
 def steel(images: int, seed: int, folder: Path) -> DataSet:

@@ -1,0 +1,155 @@
+"""Compare networks and recipes for the default, by accuracy on validation images as they are and rotated.
+
+    python -m benchmarks.preset_search --data-dir data/ --networks NETWORKS.txt --output results/preset-search.csv
+
+Each line of the file NETWORKS.txt is a preset or the layers of a network, and may go on with fields of the recipe:
+
+    MC[16,3]-R[12]-D-MC[32,3]-R[16]-S[2]-FC[64] batch_size=25 steps=400
+
+``steps`` is the number of steps, from which the number of epochs follows. No test image is used: the images come from
+the training and validation parts of the named data sets. Rows that the output file already contains are not measured
+again.
+"""
+
+import argparse
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.resumed_table import measure_rows
+from benchmarks.small_sets import MIN_CLASS_IMAGES, PLANKTON_CLASSES, select_classes
+from tigranet import Architecture, TIGraNet
+from tigranet.choose_window import choose_window
+from tigranet.data import DataSet, LabelledImages, load
+from tigranet.data.augment.rigid import Isometry
+from tigranet.data.splits import draw, draw_balanced
+from tigranet.evaluation import accuracy, moved_accuracy
+from tigranet.training import Recipe, fit
+from tigranet.workflows.measured_training import count_parameters
+
+KEYS = ("data", "images", "network", "seed")
+VALIDATION_IMAGES = 1_000
+"""Largest number of validation images."""
+CELLS = (
+    ("digits", 50),
+    ("digits", 300),
+    ("steel", 50),
+    ("steel", 300),
+    ("plankton", 300),
+    ("plankton", 1_000),
+    ("plankton-8", 320),
+    ("eth80", 300),
+    ("photographs", 300),
+    ("photographs", 1_000),
+)
+"""Data sets and numbers of training images."""
+
+
+@lru_cache(maxsize=5)
+def _load(name: str, seed: int, folder: Path) -> DataSet:
+    return load(name, seed, folder)
+
+
+def _without_test(name: str, images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training images from the training part of a data set."""
+    data = _load(name, seed, folder)
+    return replace(data, train=data.train.take(_draw_any(data.train, seed, images)))
+
+
+def _draw_any(part: LabelledImages, seed: int, images: int) -> torch.Tensor:
+    return torch.randperm(len(part.labels), generator=torch.Generator().manual_seed(seed))[:images]
+
+
+def _steel(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training and validation images. The data set has so few that they come from all of its images."""
+    data = _load("neu-steel", 1_000 + seed, folder)
+    everything = LabelledImages(
+        torch.cat([data.train.images, data.test.images]), torch.cat([data.train.labels, data.test.labels])
+    )
+    train, others = draw(everything.labels, data.class_names, 1_000 + seed, images)
+    return replace(data, train=everything.take(train), validation=everything.take(others))
+
+
+def _plankton_8(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw eight classes, with equally many training images."""
+    data = _load("plankton", 0, folder)
+    counts = data.train.labels.bincount()
+    large = np.flatnonzero(counts.numpy() >= MIN_CLASS_IMAGES)
+    generator = np.random.default_rng(1_000 + seed)
+    classes = torch.from_numpy(np.sort(generator.choice(large, PLANKTON_CLASSES, replace=False)))
+    part = select_classes(data.train, classes)
+    chosen = draw_balanced(part.labels, seed, images)
+    others = torch.ones(len(part.labels), dtype=torch.bool).scatter(0, chosen, False).nonzero().flatten()
+    names = tuple(data.class_names[label] for label in classes.tolist())
+    return replace(data, class_names=names, train=part.take(chosen), validation=part.take(others))
+
+
+SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
+    "digits": partial(_without_test, "mnist-rot10"),
+    "steel": _steel,
+    "plankton": partial(_without_test, "plankton"),
+    "plankton-8": _plankton_8,
+    "eth80": partial(_without_test, "eth80"),
+    "photographs": partial(_without_test, "cifar10"),
+}
+"""By name: functions of the number of training images, the seed and the data folder."""
+
+
+def _parse(network: str) -> tuple[str, dict[str, Any]]:
+    """Return the layers of a network, and the fields of its recipe."""
+    text, *changes = network.split()
+    fields = (change.split("=") for change in changes)
+    return text, {name: float(value) if "." in value else int(value) for name, value in fields}
+
+
+def run(folder: Path, name: str, images: int, network: str, seed: int) -> dict[str, Any]:
+    """Train a network, and return its accuracies on validation images."""
+    torch.set_num_threads(1)
+    data = SETS[name](images, seed, folder)
+    shuffled = _draw_any(data.validation, 1, VALIDATION_IMAGES)
+    validation = data.validation.take(shuffled)
+    text, overrides = _parse(network)
+    steps = overrides.pop("steps", None)
+    architecture = Architecture.parse(text)
+    window = choose_window("auto", architecture, data.train.images).window
+    torch.manual_seed(seed)
+    net = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1], window=window)
+    recipe = Recipe.for_network(net, images, **overrides, seed=seed)
+    if steps is not None:
+        recipe = replace(recipe, epochs=max(1, round(steps * recipe.batch_size / max(images, recipe.batch_size))))
+    fit(net, data.train, None, recipe)
+    motion = data.test_motion if data.test_motion.rotated else Isometry(rotated=True, padding=data.test_motion.padding)
+    return {
+        "as they are": round(accuracy(net, validation), 2),
+        "rotated": round(moved_accuracy(net, validation, motion, seed).mean, 2),
+        "parameters": count_parameters(net),
+    }
+
+
+def main() -> None:
+    """Measure all networks that the output file does not contain yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, default=Path("data"))
+    parser.add_argument("--networks", type=Path, required=True)
+    parser.add_argument("--data", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    networks = [line.strip() for line in arguments.networks.read_text().splitlines() if line.strip()]
+    jobs = [
+        (name, images, network, seed)
+        for seed, network, (name, images) in itertools.product(range(arguments.seeds), networks, CELLS)
+        if name in arguments.data
+    ]
+    measure_rows(arguments.output, KEYS, jobs, partial(run, arguments.data_dir), arguments.workers)
+
+
+if __name__ == "__main__":
+    main()
