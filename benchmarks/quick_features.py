@@ -26,7 +26,7 @@ NETWORKS = (
     "paper-small",
     "paper",
     "oriented-small",
-    "pyramid-small",
+    "LC[4,5]-D-GB[3]-D-GC[8,3]-GB[5]-D-GC[16,3]-GB[5]-MO[64]-S[0]",
     "paper-eth80",
     "oriented-eth80",
     "oriented-mnist-rot",

@@ -5,6 +5,9 @@ import torch
 from oracles import blank_with_patch
 from tigranet import TIGraNet
 
+GROUP_PYRAMID = "LC[4,5]-D-GB[3]-D-GC[8,3]-GB[5]-D-GC[16,3]-GB[5]-MO[64]-S[0]"
+"""The layers of a small network of group convolutions and coarsenings."""
+
 
 def difficult_images(size=28, dtype=torch.float32):
     """Noise, patches on a blank background, constant images, a diagonal line and a line along the border."""

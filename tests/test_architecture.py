@@ -65,15 +65,16 @@ def test_a_layer_without_numbers_is_its_name():
     assert Architecture.parse(text).num_coarsenings == 3
 
 
-def test_the_pyramids_are_the_presets_with_group_convolutions():
-    presets = {name for name in PRESETS if Architecture.parse(name).has_group_convolutions}
-    assert presets == {"pyramid-small", "pyramid", "pyramid-large"}
-    assert all(Architecture.parse(name).num_coarsenings for name in presets)
+def test_the_pyramids_are_the_presets_with_coarsenings():
+    presets = {name for name in PRESETS if Architecture.parse(name).num_coarsenings}
+    assert presets == {"pyramid-tiny", "pyramid-small", "pyramid", "pyramid-large"}
+    with_group_convolutions = {name for name in PRESETS if Architecture.parse(name).has_group_convolutions}
+    assert with_group_convolutions == {"pyramid", "pyramid-large"}
 
 
 def test_mixed_means_that_there_are_mc_layers():
     mixed_presets = {name for name in PRESETS if Architecture.parse(name).has_mixed_convolutions}
-    assert mixed_presets == {"oriented-small", "oriented", "oriented-large"}
+    assert mixed_presets == {"oriented-small", "oriented", "oriented-large", "pyramid-tiny", "pyramid-small"}
 
 
 AFTER_SC = "SC or MC or OP or MP or GP or R or DP or LC or D or S"

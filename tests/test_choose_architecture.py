@@ -5,7 +5,8 @@ import pytest
 from tigranet import choose_architecture as module
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choose_architecture import (
-    DEFAULT_PRESETS,
+    CPU_PRESETS,
+    GPU_PRESETS,
     PresetRange,
     choose_architecture,
     choose_preset,
@@ -14,17 +15,22 @@ from tigranet.choose_architecture import (
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
 
-def test_a_small_network_up_to_ten_thousand_small_images():
-    assert str(choose_architecture(3, 28)) == str(choose_architecture(10_000, 28)) == PRESETS["oriented-small"]
-    assert str(choose_architecture(10_001, 28)) == PRESETS["oriented"]
+def test_small_networks_on_a_cpu_and_large_ones_on_a_gpu():
+    assert str(choose_architecture(3, 28, gpu=False)) == PRESETS["pyramid-tiny"]
+    assert str(choose_architecture(10_001, 28, gpu=False)) == PRESETS["oriented"]
+    assert str(choose_architecture(10_001, 64, gpu=False)) == PRESETS["pyramid-small"]
+    assert str(choose_architecture(300, 64, gpu=True)) == PRESETS["pyramid-large"]
+    assert str(choose_architecture(300, 224, gpu=True)) == PRESETS["pyramid"]
 
 
-def test_the_table_covers_all_data_with_known_presets():
-    assert {row.preset for row in DEFAULT_PRESETS} <= set(PRESETS)
-    assert DEFAULT_PRESETS[-1][1:] == (math.inf, math.inf)
-    for row in DEFAULT_PRESETS:
+@pytest.mark.parametrize("gpu", [False, True])
+def test_the_tables_cover_all_data_with_known_presets(gpu):
+    rows = GPU_PRESETS if gpu else CPU_PRESETS
+    assert {row.preset for row in rows} <= set(PRESETS)
+    assert rows[-1][1:] == (math.inf, math.inf)
+    for row in rows:
         images, side = (10**9 if limit == math.inf else int(limit) for limit in row[1:])
-        assert choose_preset(images, side) == row.preset  # no row is hidden by an earlier one
+        assert choose_preset(images, side, gpu) == row.preset  # no row is hidden by an earlier one
 
 
 def test_the_first_row_whose_limits_are_kept_decides(monkeypatch):
@@ -33,8 +39,8 @@ def test_the_first_row_whose_limits_are_kept_decides(monkeypatch):
         PresetRange("few large images", max_images=1000),
         PresetRange("many large images"),
     )
-    monkeypatch.setattr(module, "DEFAULT_PRESETS", rows)
-    chosen = [choose_preset(*data) for data in ((10**6, 47), (1000, 48), (1001, 48))]
+    monkeypatch.setattr(module, "CPU_PRESETS", rows)
+    chosen = [choose_preset(*data, gpu=False) for data in ((10**6, 47), (1000, 48), (1001, 48))]
     assert chosen == [row.preset for row in rows]
 
 
@@ -48,7 +54,7 @@ def test_other_networks_get_larger_images(monkeypatch):
     assert default_size_limit(None) == MAX_DEFAULT_SIZE
     monkeypatch.setattr(module, "MAX_DEFAULT_SIZE", 224)
     assert default_size_limit(None) == 224
-    for preset in ("pyramid-small", "pyramid", "pyramid-large"):
+    for preset in ("pyramid-tiny", "pyramid-small", "pyramid", "pyramid-large"):
         assert default_size_limit(Architecture.parse(preset)) == 224
     monkeypatch.setattr(module, "MAX_DEFAULT_SIZE", 32)
     assert default_size_limit(Architecture.parse("oriented")) == 32

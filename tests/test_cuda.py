@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from model_examples import GROUP_PYRAMID
 from oracles import blank_with_patch, random_graph
 from tigranet import GridLaplacian, SparseLaplacian, TIGraNet
 from tigranet.testing import SQUARE, invariance_error, torus_shift
@@ -41,7 +42,10 @@ def test_a_graph_is_coarsened_on_the_device_of_the_signal(graph):
     torch.testing.assert_close(actual, expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "paper", "oriented-small", "oriented-large", "pyramid-small"])
+@pytest.mark.parametrize(
+    "preset",
+    ["paper-small", "paper", "oriented-small", "oriented-large", "pyramid-tiny", "pyramid-small", GROUP_PYRAMID],
+)
 def test_a_network_gives_the_results_of_the_cpu(preset):
     net = TIGraNet(preset, num_classes=3).double().eval()
     images = torch.cat([torch.rand(3, 1, 28, 28, dtype=torch.float64), blank_with_patch(28, dtype=torch.float64)])
@@ -60,7 +64,7 @@ def test_a_network_has_its_symmetries_on_the_device(preset):
         assert max(invariance_error(net, images, transform) for transform in transforms) < 1e-4
 
 
-@pytest.mark.parametrize("preset", ["oriented-small", "pyramid-small"])
+@pytest.mark.parametrize("preset", ["oriented-small", "pyramid-small", GROUP_PYRAMID])
 def test_an_oriented_network_is_exact_on_the_device(preset):
     images = torch.rand(20, 1, 32, 32).cuda()
     for boundary in ("free", "torus"):
@@ -70,7 +74,9 @@ def test_an_oriented_network_is_exact_on_the_device(preset):
         assert max(invariance_error(net.eval().features, images, transform) for transform in transforms) < 1e-5
 
 
-@pytest.mark.parametrize("preset", ["paper-small", "oriented-small", "oriented-large", "pyramid-small"])
+@pytest.mark.parametrize(
+    "preset", ["paper-small", "oriented-small", "oriented-large", "pyramid-tiny", "pyramid-small", GROUP_PYRAMID]
+)
 def test_a_network_trains_on_the_device_and_under_autocast(preset):
     net = TIGraNet(preset, num_classes=3).cuda()
     with torch.autocast("cuda", dtype=torch.bfloat16):

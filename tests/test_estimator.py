@@ -286,14 +286,14 @@ def test_numbers_of_numpy_are_accepted(without_shape_checks):
 def test_the_architecture_is_chosen_for_the_number_and_the_size_of_the_images(monkeypatch):
     requests = []
 
-    def choose(train_images, image_side):
-        requests.append((train_images, image_side))
+    def choose(train_images, image_side, gpu):
+        requests.append((train_images, image_side, gpu))
         return Architecture.parse(TINY)
 
     monkeypatch.setattr("tigranet.estimator.choose_architecture", choose)
     X, y = np.random.default_rng(0).random((10, 6, 9)), np.arange(10) % 2
     classifier = TIGraNetClassifier(epochs=1, random_state=0).fit(X, y)
-    assert requests == [(10, 9)]
+    assert requests == [(10, 9, torch.cuda.is_available())]
     assert str(classifier.model_.architecture) == TINY
     assert classifier.architecture == "auto"
     named = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(X, y)

@@ -181,12 +181,14 @@ PRESETS = {
     "oriented-small": "MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[16,5]-OP[8]-MC[32,5]-S[4]-FC[64]",
     "oriented": "MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[32,5]-OP[24]-MC[64,5]-S[4]-FC[96]",
     "oriented-large": "MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[48,3]-OP[36,1]-MC[96,3]-S[4]-FC[128]",
-    "pyramid-small": "LC[4,5]-D-GB[3]-D-GC[8,3]-GB[5]-D-GC[16,3]-GB[5]-MO[64]-S[0]",
+    "pyramid-tiny": "MC[16,3]-R[12]-D-MC[32,3]-R[16]-D-MC[48,3]-R[24]-S[2]-FC[64]",
+    "pyramid-small": "MC[16,3]-D-MC[24,3]-R[16]-D-MC[48,3]-R[24]-S[2]-FC[64]",
     "pyramid": "LC[8,5]-GB[3]-D-GC[16,3]-GB[5]-GB[5]-D-GC[32,3]-GB[5]-GB[5]-D-GC[48,3]-GB[5]-MO[128]-S[0]",
     "pyramid-large": "LC[12,5]-GB[5]-GB[5]-D-GC[24,3]-GB[5]-GB[5]-D-GC[48,3]-GB[5]-GB[5]-MO[128]-S[0]",
 }
-"""Architectures with a name: the two networks of Table 1 (MNIST-012, other experiments), the oriented networks, and
-networks of group convolutions with coarsening for larger images."""
+"""Architectures with a name: the two networks of Table 1 (MNIST-012, other experiments), the oriented networks, and the
+pyramids, which coarsen the image between their layers: two of residual products, which are trained in a minute on a
+CPU, and two of group convolutions, which are more accurate and need a GPU."""
 
 
 @dataclass(frozen=True)

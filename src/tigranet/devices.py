@@ -40,6 +40,22 @@ def select_device(name: str | torch.device = "auto") -> torch.device:
     return device
 
 
+def trains_on_cuda(accelerator: Accelerator = "auto") -> bool:
+    """Return whether a training on this kind of device uses a CUDA GPU.
+
+    Args:
+        accelerator: ``auto``, ``cpu`` or ``gpu``.
+
+    Returns:
+        Whether PyTorch finds a CUDA GPU, and ``accelerator`` is not ``cpu``.
+
+    Example:
+        >>> trains_on_cuda("cpu")
+        False
+    """
+    return accelerator != "cpu" and torch.cuda.is_available()
+
+
 def select_accelerator(device: str | torch.device = "auto", accelerator: Accelerator = "auto") -> Accelerator:
     """Return the accelerator to train on, from a device and from a kind of accelerator.
 

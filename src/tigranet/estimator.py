@@ -17,6 +17,7 @@ from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
 from tigranet.choose_architecture import choose_architecture
 from tigranet.data.dataset import LabelledImages
+from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.canonical_logits import canonical_logits, double_head
 from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
@@ -42,7 +43,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
 
     Args:
         architecture: A preset, such as ``paper-small`` and ``paper``, which are those of the paper, or layers in the
-            paper's notation. ``auto`` chooses a preset for the number and the size of the images, see
+            paper's notation. ``auto`` chooses a preset by the number and the size of the images and the device, see
             :func:`tigranet.choose_architecture.choose_preset`.
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the images
@@ -218,7 +219,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
                 else:
                     architecture = self.architecture
                     if architecture == "auto":
-                        architecture = choose_architecture(len(images), max(images.shape[2:]))
+                        architecture = choose_architecture(len(images), max(images.shape[2:]), trains_on_cuda())
                     options = self._network_options(architecture, images)
                     net = TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from model_examples import GROUP_PYRAMID
 from tigranet import TIGraNet
 from tigranet.architecture import PRESETS
 from tigranet.data import LabelledImages
@@ -16,9 +17,10 @@ STEPS = {
     "paper-small": 60,
     "oriented-small": 10,
     "oriented-large": 8,
-    "pyramid-small": 40,
+    "pyramid-small": 30,
+    GROUP_PYRAMID: 60,
 }
-"""Number of steps in which each preset learns the shapes. The other presets have the same kinds of layers
+"""Number of steps in which each network learns the shapes. The other presets have the same kinds of layers
 with more maps, and would take too long. Only the products of 'oriented-large' are smoothed."""
 BLANKS = [
     *((preset, 0.0) for preset in PRESETS),

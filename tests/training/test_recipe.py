@@ -1,4 +1,4 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import pytest
@@ -77,13 +77,24 @@ def test_networks_with_group_convolutions_are_regularised_more_strongly():
     recipes = {count: Recipe.for_images(count, 300_000, steerable=True) for count in (50, 500, 1_000, 5_000, 50_000)}
     for recipe in recipes.values():
         assert (recipe.learning_rate, recipe.weight_decay, recipe.dropout, recipe.smoothing) == (2e-3, 0.05, 0.3, 0.1)
-        assert (recipe.zoom, recipe.stretch, recipe.warp, recipe.as_is) == (0.2, 0.15, 0.0, 0.25)
+        assert (recipe.zoom, recipe.stretch, recipe.as_is) == (0.2, 0.15, 0.25)
         assert not recipe.flip
-    assert [recipe.epochs for recipe in recipes.values()] == [400, 40, 20, 60, 40]
+    assert [recipe.epochs for recipe in recipes.values()] == [400, 60, 60, 60, 40]
     assert [recipe.batch_size for recipe in recipes.values()] == [50, 50, 50, 50, 250]
     assert [recipe.cutout for recipe in recipes.values()] == [0, 0, 0, 0.25, 0.25]
+    assert [recipe.warp for recipe in recipes.values()] == [0.035, 0.035, 0.035, 0, 0]
     assert [recipe.tone for recipe in recipes.values()] == [0.5, 0, 0, 0, 0]
     assert Recipe.for_images(500, steerable=True, dropout=0.0, epochs=7).dropout == 0
+
+
+def test_networks_with_coarsenings_are_trained_longer():
+    keeping, coarsening = (
+        [Recipe.for_images(count, mixed=True, coarsens=coarsens) for count in (50, 333, 1_000, 5_000, 50_000)]
+        for coarsens in (False, True)
+    )
+    assert [recipe.epochs for recipe in keeping] == [400, 61, 20, 20, 24]
+    assert [recipe.epochs for recipe in coarsening] == [400, 61, 60, 60, 40]
+    assert all(replace(a, epochs=b.epochs) == b for a, b in zip(keeping, coarsening, strict=True))
 
 
 @pytest.mark.parametrize("steerable", [False, True])
@@ -95,6 +106,8 @@ def test_the_recipe_of_a_network_depends_on_its_architecture(mixed, steerable):
     assert Recipe.for_network(network, 500) == Recipe.for_images(500, 1_240, mixed)
     network.architecture.has_group_convolutions = steerable
     assert Recipe.for_network(network, 500, seed=3) == Recipe.for_images(500, 1_240, mixed, steerable, seed=3)
+    network.architecture.num_coarsenings = 2
+    assert Recipe.for_network(network, 500) == Recipe.for_images(500, 1_240, mixed, steerable, coarsens=True)
 
 
 def test_added_fields_are_fields_that_change_nothing_by_default():

@@ -64,7 +64,7 @@ def test_the_choices_for_the_user_are_explained(folder, small):
     assert "photos: 28 training images, 6 validation and 6 test images of 2 classes\n" in messages
     assert "images: 12x12 pixels, grey, not scaled; --size sets another size, --color keeps the colours\n" in messages
     parameters = sum(parameter.numel() for parameter in trained.network.parameters())
-    assert f"network: oriented-small, {parameters:,} parameters, the default for 28 training images" in messages
+    assert f"network: pyramid-tiny, {parameters:,} parameters, the default for 28 training images" in messages
     assert "28 of 28 examined training images fill their frame" in messages  # they are noise
     assert "--window disc" in messages
     assert (trained.network.window, trained.record["window"]) == ("none", "none")

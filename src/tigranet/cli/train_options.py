@@ -16,7 +16,7 @@ ArchitectureOption = Annotated[
     str | None,
     typer.Option(
         help="A preset (paper-small and paper are the paper's), or layers such as 'SC[3,3]-S[10]-FC[50]'.",
-        show_default="oriented-small, or oriented above 10,000 training images",
+        show_default="by size and number of images, and by device",
     ),
 ]
 """The network."""

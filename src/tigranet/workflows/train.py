@@ -14,6 +14,7 @@ from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, feature_architecture
 from tigranet.fine_tuning import load_start
@@ -111,8 +112,8 @@ def train(
     Args:
         data: The name of a data set, the path of a folder, CSV file or .npz file of images, or a data set.
         output: The folder to save the model to; without one nothing is saved.
-        architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default ``oriented-small``, or
-            ``oriented`` for more than 10,000 training images.
+        architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default it is chosen by the number and
+            the size of the images and by the device, see :func:`tigranet.choose_architecture.choose_preset`.
         boundary: ``free``, or ``torus`` for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the
             training images and the network, see :func:`tigranet.choose_window.choose_window`.
@@ -182,7 +183,8 @@ def train(
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
-    preset = choose_preset(images, max(height, width))
+    gpu = trains_on_cuda("auto" if hardware is None else hardware.accelerator)
+    preset = choose_preset(images, max(height, width), gpu)
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
@@ -205,7 +207,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = _describe_reason(images, None if architecture else preset, init, quick)
+    reason = _describe_reason(images, None if architecture else preset, gpu, init, quick)
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:
@@ -361,7 +363,7 @@ def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str,
         return None
 
 
-def _describe_reason(images: int, preset: str | None, init: str | Path | None, quick: bool) -> str:
+def _describe_reason(images: int, preset: str | None, gpu: bool, init: str | Path | None, quick: bool) -> str:
     """Explain the choice of the network."""
     if init is not None:
         return f"starts from '{init}'" + (", whose features are not trained" if quick else "")
@@ -369,7 +371,8 @@ def _describe_reason(images: int, preset: str | None, init: str | Path | None, q
         return "as requested"
     if quick:
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
-    return f"the default for {images} training images of this size; --architecture names another one"
+    device = "GPU" if gpu else "CPU"
+    return f"the default for {images} training images of this size on a {device}; --architecture names another one"
 
 
 @contextmanager

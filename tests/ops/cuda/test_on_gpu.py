@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from agreement import TOLERANCE, assert_convolutions_agree, assert_statistics_agree, statistics
+from model_examples import GROUP_PYRAMID
 from oracles import random_grid, random_signal
 from tigranet import DynamicPool, GridLaplacian, SpectralConv, Statistics, TIGraNet
 from tigranet.ops import (
@@ -398,7 +399,7 @@ class TestPyramid:
     @pytest.mark.parametrize("boundary", ["free", "torus"])
     def test_a_training_step_under_autocast_agrees_with_plain_pytorch(self, boundary):
         torch.manual_seed(0)
-        net = TIGraNet("pyramid-small", 3, boundary=boundary).cuda()
+        net = TIGraNet(GROUP_PYRAMID, 3, boundary=boundary).cuda()
         images, truth, results = torch.rand(16, 1, 33, 32, device="cuda"), [], {}
         for mode, autocast in (("plain", False), ("plain", True), ("fused", True)):
             with using(mode), torch.autocast("cuda", torch.bfloat16, enabled=autocast):
@@ -412,7 +413,7 @@ class TestPyramid:
         assert results["fused"] <= 1.5 * results["plain"] + 1e-3  # no further from float32 than plain PyTorch
 
     def test_autocast_runs_the_kernels(self):
-        net, names = TIGraNet("pyramid-small", 3).cuda(), []
+        net, names = TIGraNet(GROUP_PYRAMID, 3).cuda(), []
         launch = nvrtc.launch
 
         def recorded(kernel, *args):
