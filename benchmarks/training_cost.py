@@ -2,8 +2,8 @@
 
     python -m benchmarks.training_cost --size 64 --output results/training-cost.csv
 
-The time is that of the processor, not of the clock, so that other programs disturb it little. It is the least of several
-steps of forward pass, backward pass and optimiser, divided by the number of images.
+The time is that of the processor, not of the clock, so that other programs disturb it little. It is the least of
+several steps of forward pass, backward pass and optimiser, divided by the number of images.
 """
 
 import argparse
