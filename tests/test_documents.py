@@ -42,7 +42,7 @@ SHORTENED = {
     "--folds 5 --epochs 40": "--folds 2 --epochs 1",
     "tigranet bench paper-small": "tigranet bench paper-small --batch 4",
 }
-"""Parts of commands that would take long, and what runs instead. ``make demo`` shows the result of the full training."""
+"""Parts of commands that take long, and what runs instead. ``make demo`` shows the result of the full training."""
 END_OF_BLOCK = "--- end of block ---"
 
 

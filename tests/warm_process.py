@@ -3,7 +3,8 @@
 Importing PyTorch, Lightning, scikit-learn and Matplotlib takes five seconds of computing. ``WarmProcess`` starts one
 process that imports them as for a user, without the checks that pytest installs, and forks it for every program. A
 program has its own folder, environment, arguments and output, and its clean-up runs as at the end of Python, so it can
-only be told from one in a new process by the modules that are loaded. Programs whose imports are tested need a new process.
+only be told from one in a new process by the modules that are loaded. Programs whose imports are tested need a new
+process.
 """
 
 import atexit

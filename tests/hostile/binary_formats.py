@@ -66,7 +66,7 @@ def tiff(
         262: ("H", (photometric,)), 273: ("I", (8,) * strips), 277: ("H", (len(bits),)), 278: ("I", (rows,)),
         279: ("I", (len(data),) * strips), 339: ("H", (sample_format,) * len(bits)), **(tags or {}),
     }  # fmt: skip
-    body = struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + bytes(len(data) % 2)
+    body = bytearray(struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + bytes(len(data) % 2))
     for page in range(pages):
         start = len(body)
         values_start = start + 2 + 12 * len(entries) + 4
@@ -79,7 +79,7 @@ def tiff(
             values += packed + bytes(len(packed) % 2) if len(packed) > 4 else b""
         last = page == pages - 1
         body += directory + struct.pack("<I", next_page if last else values_start + len(values)) + values
-    return body
+    return bytes(body)
 
 
 def npy(shape: object, dtype: str = "|u1", data: bytes = b"", order: str = "False") -> bytes:
