@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,8 @@ def pytest_collection():
     try:
         return (yield)
     finally:
-        gc.freeze()
+        if "hypothesis" in sys.modules:  # while it is imported, it looks for objects that are not frozen
+            gc.freeze()
         gc.enable()
 
 
