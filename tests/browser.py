@@ -100,10 +100,13 @@ class Browser:
         return text
 
     def requested(self) -> set[str]:
-        """Return scheme and host of all requests over a network since the last call."""
+        """Return scheme and host of all requests over a network since the last call.
+
+        A browser that starts slowly may still load its own first page, ``chrome-untrusted://new-tab-page``.
+        """
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-        own = ("about", "blob", "chrome", "data")
+        own = ("about", "blob", "chrome", "chrome-untrusted", "data")
         return {f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, sent) if parts.scheme not in own}
 
     def complaints(self) -> list[str]:

@@ -6,7 +6,9 @@ and tigranet when they run, so that it need not wait ten seconds for packages th
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,18 @@ if TYPE_CHECKING:
 
 # Kernels that were compiled in one session are used in the next. This comes before collection, which imports them.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "numba"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep imported modules and tests from the garbage collector, which would visit their millions of objects often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        if "hypothesis" in sys.modules:  # while it is imported, it looks for objects that are not frozen
+            gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

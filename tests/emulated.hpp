@@ -1,38 +1,59 @@
 // Runs a CUDA block on the CPU: every thread is a fiber that runs until it has to wait for the others.
-#include <immintrin.h>
+// Every kernel is compiled with this file, so it uses no containers of the standard library: they would take half of the time.
+#include <setjmp.h>
 #include <ucontext.h>
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <tuple>
 #include <utility>
-#include <vector>
 
-using std::min;
+template <typename T> T min(T a, T b) { return b < a ? b : a; }
 struct Three { int x, y, z; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 static char* memory;
 
 namespace fibers {
-struct Fiber { ucontext_t context; std::vector<char> stack; Three index; bool done; long warp_steps; };
-static std::vector<Fiber> all;
-static std::vector<long> warp_arrived;  // number of arrivals of the lanes of each warp at its meetings
+const int max_threads = 1024, stack_size = 256 * 1024;
+struct Fiber {
+  char* stack;         // not initialised, so that only the used pages take memory
+  ucontext_t context;  // only to start, because switching between contexts is a system call
+  jmp_buf point;       // where it waits
+  Three index;
+  bool done;
+  long warp_steps;
+};
+static Fiber all[max_threads];  // they stay for the next block, which may have fewer threads
+static long warp_arrived[max_threads / 32];  // number of arrivals of the lanes of each warp at its meetings
 static long arrived, live, meetings;
-static int current;
-static ucontext_t scheduler;
-static std::vector<char> slots[2];
+static int current, threads;
+static jmp_buf scheduler;
+static char slots[2][16 * max_threads];
 static void (*body)();
 
-static void yield() { swapcontext(&all[current].context, &scheduler); }
+static void yield() {
+  if (!_setjmp(all[current].point)) _longjmp(scheduler, 1);
+}
 static void start() {
-  body();
-  all[current].done = true;
-  live--;
-  swapcontext(&all[current].context, &scheduler);
+  while (true) {
+    body();
+    all[current].done = true;
+    live--;
+    yield();
+  }
+}
+static void resume(Fiber& fiber) {
+  if (_setjmp(scheduler)) return;
+  if (fiber.stack) _longjmp(fiber.point, 1);
+  fiber.stack = (char*)malloc(stack_size);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack;
+  fiber.context.uc_stack.ss_size = stack_size;
+  fiber.context.uc_link = nullptr;  // the function does not return
+  makecontext(&fiber.context, start, 0);
+  setcontext(&fiber.context);
 }
 static int lanes(int warp) {
-  int left = (int)all.size() - 32 * warp;
+  int left = threads - 32 * warp;
   return left < 32 ? left : 32;
 }
 // All lanes of a warp must call this; no lane may have returned before.
@@ -48,36 +69,30 @@ static void meet_block() {
   while (meeting == meetings) yield();
 }
 template <typename T> static T from(T value, int lane) {
-  std::vector<char>& slot = slots[all[current].warp_steps & 1];  // two slots alternate, because no lane is two meetings ahead
+  char* slot = slots[all[current].warp_steps & 1];  // two slots alternate, because no lane is two meetings ahead
   memcpy(&slot[16 * current], &value, sizeof(T));
   meet_warp();
   memcpy(&value, &slot[16 * (current / 32 * 32 + lane)], sizeof(T));
   return value;
 }
 static void run_block() {
-  int threads = blockDim.x * blockDim.y * blockDim.z;
-  all.resize(threads);
-  warp_arrived.assign(threads / 32 + 1, 0);
-  for (auto& slot : slots) slot.assign(16 * (threads + 32), 0);
+  threads = blockDim.x * blockDim.y * blockDim.z;
+  if (threads > max_threads) abort();
+  memset(warp_arrived, 0, sizeof warp_arrived);
+  memset(slots, 0, sizeof slots);
   arrived = meetings = 0;
   live = threads;
   for (int i = 0; i < threads; i++) {
     Fiber& fiber = all[i];
-    fiber.stack.resize(256 * 1024);
     fiber.index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
     fiber.done = false;
     fiber.warp_steps = 0;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.data();
-    fiber.context.uc_stack.ss_size = fiber.stack.size();
-    fiber.context.uc_link = &scheduler;
-    makecontext(&fiber.context, start, 0);
   }
   while (live)
     for (current = 0; current < threads; current++)
       if (!all[current].done) {
         threadIdx = all[current].index;
-        swapcontext(&scheduler, &all[current].context);
+        resume(all[current]);
       }
 }
 }  // namespace fibers
@@ -103,8 +118,10 @@ template <typename To, typename From> To bits_of(From x) { To y; memcpy(&y, &x, 
 // a GPU has only one NaN, with a positive sign
 inline unsigned __float_as_uint(float x) { return std::isnan(x) ? 0x7fffffffu : bits_of<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return bits_of<float>(x); }
-inline float half_to_float(unsigned short bits) { return _cvtsh_ss(bits); }
-inline unsigned short float_to_half(float x) { return _cvtss_sh(x, 0); }
+typedef short Halves __attribute__((vector_size(16)));  // <immintrin.h> is large, and not every compiler has _Float16
+typedef float Floats __attribute__((vector_size(16)));
+inline float half_to_float(unsigned short bits) { return __builtin_ia32_vcvtph2ps(Halves{(short)bits})[0]; }
+inline unsigned short float_to_half(float x) { return __builtin_ia32_vcvtps2ph(Floats{x}, 0)[0]; }
 inline int __double2hiint(double x) {
   return std::isnan(x) ? 0x7fffffff : (int)(bits_of<unsigned long long>(x) >> 32);
 }
@@ -128,12 +145,12 @@ template <typename... A> static void call(void (*kernel)(A...)) { call(kernel, s
     fibers::body = [] { fibers::call(kernel); }; \
     gridDim = {grid[0], grid[1], grid[2]}; \
     blockDim = {block[0], block[1], block[2]}; \
-    std::vector<double> dynamic(shared / 8 + 1); \
-    memory = (char*)dynamic.data(); \
+    memory = (char*)calloc(shared + 8, 1); \
     for (int z = 0; z < grid[2]; z++) \
       for (int y = 0; y < grid[1]; y++) \
         for (int x = 0; x < grid[0]; x++) { \
           blockIdx = {x, y, z}; \
           fibers::run_block(); \
         } \
+    free(memory); \
   }

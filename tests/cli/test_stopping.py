@@ -29,6 +29,14 @@ main()
 """
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_not_ignored():
+    """Shells start jobs in the background with SIGINT ignored, and child processes inherit this."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
 def test_the_exit_codes_are_those_of_the_shell():
     assert (INTERRUPTED, TERMINATED) == (130, 143)
 

@@ -3,19 +3,27 @@
 import struct
 import zipfile
 import zlib
+from functools import cache
 from pathlib import Path
 
 TIFF_TYPES = {"H": 3, "I": 4, "Q": 16, "B": 1}
 """Type numbers of TIFF by format character of :mod:`struct`."""
 
 
+@cache
+def _first_and_repeated_block(size: int, window: int) -> tuple[bytes, bytes]:
+    """Compress zeros, as the first block of a stream and as one that may follow any number of times."""
+    stream = zlib.compressobj(9, zlib.DEFLATED, window)
+    first, repeated = (stream.compress(bytes(size)) + stream.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return first, repeated
+
+
+@cache
 def zeros_deflated(count: int, *, raw: bool = False) -> bytes:
     """Compress ``count`` zero bytes. The stream is valid, and built in no time by repeating a compressed block."""
-    block = bytes(min(count, 2**24))
-    stream = zlib.compressobj(9, zlib.DEFLATED, -15 if raw else 15)
-    first = stream.compress(block) + stream.flush(zlib.Z_FULL_FLUSH)
-    repeated = stream.compress(block) + stream.flush(zlib.Z_FULL_FLUSH)
-    blocks, rest = divmod(count, max(1, len(block)))
+    size = min(count, 2**24)
+    first, repeated = _first_and_repeated_block(size, -15 if raw else 15)
+    blocks, rest = divmod(count, max(1, size))
     tail = zlib.compressobj(9, zlib.DEFLATED, -15)
     end = tail.compress(bytes(rest)) + tail.flush()
     checksum = b"" if raw else struct.pack(">I", (count % 65521) << 16 | 1)  # Adler-32 of zeros
@@ -58,7 +66,7 @@ def tiff(
         262: ("H", (photometric,)), 273: ("I", (8,) * strips), 277: ("H", (len(bits),)), 278: ("I", (rows,)),
         279: ("I", (len(data),) * strips), 339: ("H", (sample_format,) * len(bits)), **(tags or {}),
     }  # fmt: skip
-    body = struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + bytes(len(data) % 2)
+    body = bytearray(struct.pack("<2sHI", b"II", 42, 8 + len(data) + len(data) % 2) + data + bytes(len(data) % 2))
     for page in range(pages):
         start = len(body)
         values_start = start + 2 + 12 * len(entries) + 4
@@ -71,7 +79,7 @@ def tiff(
             values += packed + bytes(len(packed) % 2) if len(packed) > 4 else b""
         last = page == pages - 1
         body += directory + struct.pack("<I", next_page if last else values_start + len(values)) + values
-    return body
+    return bytes(body)
 
 
 def npy(shape: object, dtype: str = "|u1", data: bytes = b"", order: str = "False") -> bytes:

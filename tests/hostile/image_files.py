@@ -2,6 +2,7 @@
 
 import io
 import struct
+from functools import cache
 
 import numpy as np
 from PIL import Image
@@ -22,6 +23,7 @@ def encoded(kind: str, mode: str = "RGB", size: tuple[int, int] = (16, 16), **op
     return file.getvalue()
 
 
+@cache
 def unreadable_images() -> dict[str, bytes]:
     """Return files that no command may use, by name."""
     files = {**_damaged(), **_of_other_kinds(), **false_headers(), **_wrong_numbers()}
@@ -127,6 +129,7 @@ def _of_other_kinds() -> dict[str, bytes]:
     }
 
 
+@cache
 def false_headers() -> dict[str, bytes]:
     """Files whose headers promise more than the files hold, or more than any memory holds."""
     bmp, gif, jpeg, webp = (encoded(kind) for kind in ("BMP", "GIF", "JPEG", "WEBP"))

@@ -64,9 +64,9 @@ def assert_gradients_agree(actual, expected, g, inputs, deviation, border):
 
 @needs_nvcc
 @pytest.mark.parametrize(("dtype", "pack"), [("bfloat16", 8), ("double", 1)])
-def test_it_compiles_and_hardly_spills_registers(tmp_path, dtype, pack):
+def test_it_compiles_and_hardly_spills_registers(dtype, pack):
     macros = {"STORED": dtype, "REAL": "double" if dtype == "double" else "float", "PACK_SIZE": pack}
-    report = compile_to_registers(tmp_path, "orientation_norm", macros)
+    report = compile_to_registers("orientation_norm", macros)
     spilled = [int(size) for size in re.findall(r"(\d+) bytes spill stores", report)]
     assert len(spilled) == 6
     assert max(spilled) <= 16  # around a division in double precision

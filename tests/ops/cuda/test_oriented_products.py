@@ -15,9 +15,9 @@ from tigranet.ops.grid_spec import GridSpec
 
 @needs_nvcc
 @pytest.mark.parametrize("backward", [False, True])
-def test_it_compiles_without_spilling_registers(tmp_path, backward):
+def test_it_compiles_without_spilling_registers(backward):
     plan = kernels.launch_plan(GridSpec(28, 28, 8, False, 1.0), 4, H200, backward)
-    report = compile_to_registers(tmp_path, "oriented_products", GRID | dict(plan.macros) | {"KINDS": 4})
+    report = compile_to_registers("oriented_products", GRID | dict(plan.macros) | {"KINDS": 4})
     assert "0 bytes spill stores" in report
 
 

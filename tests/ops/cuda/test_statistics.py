@@ -22,17 +22,17 @@ def plan_at(size, itemsize=4, backward=False, order=12, limits=H200):
 
 @needs_nvcc
 @pytest.mark.parametrize(("size", "backward"), [(26, False), (26, True), (50, False), (50, True)])
-def test_a_map_stays_in_registers(tmp_path, size, backward):
-    report = compile_to_registers(tmp_path, "statistics", GRID | dict(plan_at(size, backward=backward).macros))
+def test_a_map_stays_in_registers(size, backward):
+    report = compile_to_registers("statistics", GRID | dict(plan_at(size, backward=backward).macros))
     assert re.search(r"\b0 bytes stack frame", report), report
 
 
 @needs_nvcc
 @pytest.mark.parametrize("size", [26, 50])
 @pytest.mark.parametrize("backward", [False, True])
-def test_the_plan_knows_the_shared_memory_of_the_kernel(tmp_path, size, backward):
+def test_the_plan_knows_the_shared_memory_of_the_kernel(size, backward):
     plan = plan_at(size, backward=backward)
-    report = compile_to_registers(tmp_path, "statistics", GRID | dict(plan.macros))
+    report = compile_to_registers("statistics", GRID | dict(plan.macros))
     used = re.search(r"(\d+) bytes smem", report)
     assert (int(used[1]) if used else 0) <= plan.static_shared_memory
 

@@ -89,8 +89,8 @@ def test_filters_with_too_many_coefficients_are_unavailable_emulated():
 
 
 @needs_nvcc
-def test_it_compiles_without_spilling_registers(tmp_path):
+def test_it_compiles_without_spilling_registers():
     sizes = {"ROWS": streamed.ROWS, "WARPS": streamed.WARPS, "THREADS": streamed.THREADS}
     macros = {"SIGNALS": 5, "SIGNALS_IN_REGISTERS": 1} | sizes | dict(streamed.dots_plan(5, 4).macros)
-    report = compile_to_registers(tmp_path, "streamed", GRID | macros)
+    report = compile_to_registers("streamed", GRID | macros)
     assert report.count("0 bytes stack frame") == report.count("stack frame") == 4
