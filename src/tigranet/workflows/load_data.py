@@ -96,8 +96,10 @@ def load_data(
             Path(data), seed, size, color, group, train_images, show_progress, max_size
         )
     if channels is not None:
-        parts = {name: getattr(data_set, name) for name in ("train", "validation", "test")}
-        data_set = replace(data_set, **{name: repeat_grey(part, channels) for name, part in parts.items()})
+        train, validation, test = (
+            repeat_grey(part, channels) for part in (data_set.train, data_set.validation, data_set.test)
+        )
+        data_set = replace(data_set, train=train, validation=validation, test=test)
     if console and unreadable_files:
         console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
     if console and data_set.duplicates:
