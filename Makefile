@@ -45,7 +45,7 @@ fuzz: setup  # a minute of new random inputs per target; atheris has no package 
 	-$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[fuzz]'
 	TIGRANET_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) OMP_NUM_THREADS=1 $(BIN)/pytest tests/fuzz
 
-container-check: setup  # the steps of the Dockerfile in a virtual environment, without Docker
+container-check: setup  # the steps of the Dockerfile without Docker, with dependencies from the package index
 	TIGRANET_CONTAINER_CHECK=1 $(BIN)/pytest tests/serving/test_container.py
 
 bench: setup

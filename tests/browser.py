@@ -106,7 +106,7 @@ class Browser:
         """
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-        own = ("about", "blob", "chrome", "chrome-untrusted", "data")
+        own = ("about", "blob", "chrome", "chrome-untrusted", "data")  # of the browser itself, such as its new tab
         return {f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, sent) if parts.scheme not in own}
 
     def complaints(self) -> list[str]:

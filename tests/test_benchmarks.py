@@ -6,15 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from benchmarks import __main__ as all_benchmarks
 from benchmarks import (
     busy_neighbour,
     compare_versions,
+    convolution,
     exported,
     languages,
+    network,
     open_sets,
     peers,
+    pooling,
     pyramid_kernels,
+    quantised,
     resumed_table,
+    statistics,
     suggest,
     suggest_summary,
     timing,
@@ -60,6 +66,32 @@ def test_exported_networks_are_timed_beside_the_fused_kernels():
     rows = list(exported.time_exported("SC[2,2]-S[2]", 8, batch=2))
     assert [row.candidate for row in rows] == ["fused", "plain", "onnxruntime"] * 2
     assert all(row.times_fused > 0 for row in rows)
+
+
+def test_all_benchmarks_on_a_cpu_have_the_rows_of_exported_oriented_networks(monkeypatch):
+    for module in (statistics, network, convolution, pooling):
+        monkeypatch.setattr(module, "measure", lambda *_: iter(()))
+    monkeypatch.setattr(statistics, "growth", lambda: iter(()))
+    monkeypatch.setattr(all_benchmarks, "DEVICE", torch.device("cpu"))
+
+    def time_exported(preset, size, batch):
+        yield timing.Row(f"{preset} exported, {batch} images", size, "onnxruntime", 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(exported, "time_exported", time_exported)
+    rows = [(row.work, row.size) for row in all_benchmarks._all_rows({}, compiled=False)]
+    assert {("oriented exported, 16 images", size) for size in (28, 64)} <= set(rows)
+
+
+def test_quantised_versions_are_written_and_run(tmp_path):
+    net = TIGraNet("SC[4,2]-S[2]-FC[20]", 3)
+    net.train()(torch.rand(4, 1, 12, 12))
+    files = quantised.write_versions(net.eval(), tmp_path)
+    images = torch.rand(5, 1, 12, 12).numpy()
+    probabilities = {name: quantised.predict(file, images)[0] for name, file in files.items()}
+    assert list(files) == ["float32", "float16", "int8, fc", "int8, fc and conv"]
+    np.testing.assert_allclose(probabilities["float16"], probabilities["float32"], atol=0.02)
+    np.testing.assert_allclose(probabilities["int8, fc"], probabilities["float32"], atol=0.1)
+    assert not np.array_equal(probabilities["int8, fc"], probabilities["float32"])
 
 
 @pytest.mark.parametrize("unrolled", [False, True])

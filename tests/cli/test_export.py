@@ -3,6 +3,8 @@ import json
 import pytest
 
 from tigranet import TIGraNet
+from tigranet.export.mlflow_model import LoggedModel
+from tigranet.workflows import export as workflow
 
 
 @pytest.fixture
@@ -35,3 +37,18 @@ def test_an_unknown_model_is_named_in_one_line(tigranet, tmp_path):
     assert (code, out) == (1, "")
     assert len(err.splitlines()) == 1
     assert "none" in err
+
+
+def test_a_model_that_is_logged_says_how_it_is_loaded(tigranet, model, monkeypatch):
+    logged = LoggedModel("models:/m-1", "1a", "sqlite:///mlflow.db")
+    monkeypatch.setattr(workflow, "require_mlflow", lambda: None)
+    monkeypatch.setattr(workflow, "log_mlflow_model", lambda *_: logged)
+    code, out, err = tigranet("export", model, "--format", "mlflow")
+    assert code == 0, err
+    assert out.splitlines()[:2] == [
+        "logged to run 1a at sqlite:///mlflow.db",
+        "load it with mlflow.pyfunc.load_model('models:/m-1')",
+    ]
+    result = json.loads(tigranet("export", model, "--format", "mlflow", "--json").out)
+    assert result["path"] is None
+    assert result["mlflow"] == {"uri": "models:/m-1", "run_id": "1a", "tracking_uri": "sqlite:///mlflow.db"}

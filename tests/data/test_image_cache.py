@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from images import fill
+from images import fill, save
 from tigranet.data import cache_locks, image_cache, image_files
 from tigranet.data.image_cache import DecodeCacheWarning, decode_images
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
@@ -33,6 +34,10 @@ def cache(tmp_path, monkeypatch):
     """An empty cache folder."""
     monkeypatch.setenv("TIGRANET_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "decoded"
+
+
+def raise_full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def fail_to_decode(*_):
@@ -61,6 +66,40 @@ def test_a_changed_file_and_another_size_are_decoded_again(files):
     files[0].write_bytes(files[-1].read_bytes())
     os.utime(files[0], ns=(1, 1))
     assert not torch.equal(decode_images(files, 10, color=False)[0], first)
+
+
+@pytest.mark.parametrize("first", ["grey", "colour"])
+@pytest.mark.parametrize("place", ["cache", "temporary file", "memory"])
+def test_grey_images_among_colour_images_are_repeated_in_three_channels(tmp_path, cache, monkeypatch, first, place):
+    rng = np.random.default_rng(0)
+    kinds = ("grey", "grey", "colour", "grey", "colour")
+    paths = [tmp_path / f"{number}.png" for number in range(len(kinds))]
+    shapes = [(7, 9) if kind == first else (7, 9, 3) for kind in kinds]
+    for path, shape in zip(paths, shapes, strict=True):
+        save(path, rng.integers(0, 256, shape, dtype=np.uint8))
+    if place != "cache":
+        monkeypatch.setattr(image_cache, "_decode_into", raise_full)
+    if place == "memory":
+        monkeypatch.setattr(tempfile, "TemporaryFile", raise_full)
+    with nullcontext() if place == "cache" else pytest.warns(DecodeCacheWarning):
+        images, positions, _ = decode_images(paths, 6, color=True)
+    assert positions.tolist() == list(range(len(paths)))
+    expected = [image for _, image in read_letterboxed(paths, 6, color=True)]
+    assert [len(image) for image in expected] == [1 if len(shape) == 2 else 3 for shape in shapes]
+    assert torch.equal(images, torch.stack([image.expand(3, -1, -1) for image in expected]))
+    if place == "cache":
+        monkeypatch.setattr(image_cache, "read_letterboxed", fail_to_decode)
+        assert torch.equal(decode_images(paths, 6, color=True)[0], images)
+
+
+def test_other_numbers_of_channels_are_not_mixed(tmp_path, cache):
+    import tifffile
+
+    for number, shape in enumerate([(8, 8), (5, 8, 8)]):
+        tifffile.imwrite(tmp_path / f"{number}.tiff", np.zeros(shape, np.uint8), photometric="minisblack")
+    with pytest.raises(ValueError, match=r"1 in '.*0\.tiff' and 5 in '.*1\.tiff'.*--color"):
+        decode_images([tmp_path / "0.tiff", tmp_path / "1.tiff"], 6, color=True)
+    assert list(cache.glob("*.f4")) == []
 
 
 @pytest.mark.parametrize("color", [False, True])

@@ -55,6 +55,17 @@ def test_colour_names_and_groups(tmp_path):
     assert read_npz_images(path, size=8, color=True).images.shape == (6, 3, 8, 8)
 
 
+def test_grey_and_colour_arrays_may_be_mixed(tmp_path):
+    colour = RNG.integers(0, 256, (6, 9, 9, 3), dtype=np.uint8)
+    path = save_arrays(tmp_path, x_train=GREY, y_train=LABELS, x_test=colour, y_test=LABELS)
+    images = read_npz_images(path, color=True).images
+    assert torch.equal(images[:6], (as_tensor(GREY) / 255).expand(-1, 3, -1, -1))
+    assert torch.equal(images[6:], torch.from_numpy(colour).permute(0, 3, 1, 2) / 255)
+    path = save_arrays(tmp_path, x_train=GREY, y_train=LABELS, x_test=colour[..., :2], y_test=LABELS)
+    with pytest.raises(ValueError, match=r"a\.npz.*got 1 and 2.*--color"):
+        read_npz_images(path, color=True)
+
+
 def test_16_bit_images_are_divided_by_the_largest_value_of_their_type(tmp_path):
     data = read_npz_images(save_arrays(tmp_path, x=GREY.astype(np.uint16) * 257, y=LABELS))
     assert torch.allclose(data.images, as_tensor(GREY) / 255)
@@ -135,8 +146,6 @@ def test_parts_in_grey_and_in_colour_become_grey(tmp_path):
     colour = np.repeat(GREY[..., None], 3, axis=-1)
     path = save_arrays(tmp_path, x_train=GREY, y_train=LABELS, x_test=colour, y_test=LABELS)
     assert read_npz_images(path).images.shape == (12, 1, 9, 9)
-    with pytest.raises(ValueError, match=r"a\.npz.*1 and 3.*--color"):
-        read_npz_images(path, color=True)
 
 
 def test_bytes_and_whole_numbers_are_labels(tmp_path):

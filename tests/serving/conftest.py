@@ -2,13 +2,16 @@ import logging
 
 import numpy as np
 import pytest
+import torch
 from starlette.testclient import TestClient
 
 from tigranet import TIGraNet
+from tigranet.data import LabelledImages
 from tigranet.serving.application import create_application
 from tigranet.serving.limits import ServerLimits
 from tigranet.serving.predictor import Predictor
 from tigranet.serving.structured_log import LOGGER, SERVER_LOGGER
+from tigranet.workflows.unknown_detection import fit_unknown_detector, write_unknown_detector
 
 SIZE = 12
 """Side length in pixels of the images that the networks of these tests read."""
@@ -52,6 +55,26 @@ def grey_model(tmp_path_factory):
 @pytest.fixture(scope="session")
 def color_model(tmp_path_factory):
     return save_network(tmp_path_factory.mktemp("color"), in_maps=3, window="disc")
+
+
+def spots(count, side=SIZE, seed=0):
+    """Images of a bright spot, which the detector of ``detecting_model`` knows."""
+    centres = np.random.default_rng(seed).uniform(0.35, 0.65, (count, 2, 1, 1)) * side
+    y, x = np.arange(side)[:, None] + 0.5, np.arange(side) + 0.5
+    squares = (y - centres[:, 0]) ** 2 + (x - centres[:, 1]) ** 2
+    return (255 * np.exp(-squares / (0.15 * side) ** 2)).round().astype(np.uint8)
+
+
+@pytest.fixture(scope="session")
+def detecting_model(tmp_path_factory):
+    """A network with a detector of unknown images."""
+    torch.manual_seed(0)
+    folder = save_network(tmp_path_factory.mktemp("detecting") / "model")
+    network = TIGraNet.from_pretrained(folder)
+    images = LabelledImages(torch.from_numpy(spots(90)[:, None]) / 255, torch.arange(90) % 3)
+    train, validation = images.take(list(range(45))), images.take(list(range(45, 90)))
+    write_unknown_detector(folder, network, fit_unknown_detector(network, train, validation))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,8 @@ def test_health_and_metadata_follow_the_protocol(client):
     assert client.get("/v2/models").json() == {"models": ["grey", "color"]}
     assert client.get("/v2/models/color/ready").json() == {"name": "color", "ready": True}
     assert client.get("/v2/models/color").json()["inputs"][0]["shape"] == [-1, -1, -1, 3]
-    assert client.get("/models/grey/classes").json() == {"model": "grey", "classes": ["a", "b", "ç"], "image_size": 12}
+    about = {"model": "grey", "classes": ["a", "b", "ç"], "image_size": 12, "detects_unknown": False}
+    assert client.get("/models/grey/classes").json() == about
 
 
 def test_a_server_is_ready_only_between_its_warm_up_and_its_end(predictors):
@@ -84,6 +85,8 @@ def test_the_answers_are_those_of_the_predictor(client, predictors, model, pixel
     assert single["label"] == expected["label"][1]
     assert single["probability"] == pytest.approx(float(expected["probability"][1]), abs=2e-6)
     assert list(single["probabilities"]) == ["a", "b", "ç"]
+    assert single["unknown"] is False
+    assert outputs["unknown"]["data"] == [False] * 3
 
 
 def test_binary_data_gives_the_same_answer(client, pixels):
@@ -208,15 +211,15 @@ def test_one_unusable_image_is_named_by_its_position(client, pixels):
 
 
 def test_an_answer_that_is_not_finite_is_an_error_of_its_request_only(client, predictors, monkeypatch):
-    compute = predictors["grey"].logits
+    compute = predictors["grey"].compute
 
-    def logits(images):
+    def rows_with_nan(images):
         rows = compute(images)
         bright = torch.tensor([bool(image.min() > 0.9) for image in images])
         return rows.masked_fill(bright[:, None], torch.nan)
 
     for batcher in client.app.app.routes[5].endpoint.__self__._batchers.values():
-        monkeypatch.setattr(batcher, "_compute", logits)
+        monkeypatch.setattr(batcher, "_compute", rows_with_nan)
     images = [np.full((12, 12), value, np.uint8) for value in (255, 0) * 4]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda image: client.post("/predict", content=png(image)).status_code, images))

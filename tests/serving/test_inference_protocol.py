@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tigranet.serving.inference_protocol import Answer, describe_model, format_response, parse_request
+from tigranet.serving.answer import Answer
+from tigranet.serving.inference_protocol import describe_model, format_response, parse_request
 from tigranet.serving.tensor_data import files_from_binary
 
 TENSOR = {"name": "image", "shape": [1, 2, 2], "datatype": "UINT8", "data": [1, 2, 3, 4]}
-ANSWER = Answer(["a", "b"], np.array([[0.75, 0.25], [0.25, 0.75]], np.float32))
+ANSWER = Answer(["a", "b"], np.array([[0.75, 0.25], [0.25, 0.75]], np.float32), np.array([False, True]))
 
 
 def parse(request, binary=b"", header=True):
@@ -26,7 +27,7 @@ def test_a_request_in_json_and_one_with_binary_data_are_the_same():
     in_binary = parse({"id": "7", "inputs": [tensor | size]}, pixels.tobytes())
     for request in (in_json, in_binary):
         assert request.id == "7"
-        assert request.outputs == {"label": False, "probability": False, "probabilities": False}
+        assert request.outputs == dict.fromkeys(("label", "probability", "probabilities", "unknown"), False)
         np.testing.assert_array_equal(np.stack(request.images), pixels)
 
 
@@ -62,7 +63,8 @@ def test_all_outputs_may_be_binary():
     sizes = [output["parameters"]["binary_data_size"] for output in header["outputs"]]
     assert "id" not in header
     assert json_bytes + sum(sizes) == len(body)
-    np.testing.assert_array_equal(np.frombuffer(body[-16:], "<f4"), ANSWER.probabilities.ravel())
+    np.testing.assert_array_equal(np.frombuffer(body[-18:-2], "<f4"), ANSWER.probabilities.ravel())
+    assert body[-2:] == b"\0\1"  # one byte per boolean
 
 
 @pytest.mark.parametrize(
@@ -148,4 +150,7 @@ def test_the_metadata_have_the_names_and_types_of_the_protocol():
     metadata = describe_model("digits", 1, 10)
     assert set(metadata) == {"name", "platform", "inputs", "outputs"}
     assert metadata["inputs"][0]["shape"] == [-1, -1, -1, -1]  # grey networks read colour images too
-    assert metadata["outputs"][-1] == {"name": "probabilities", "datatype": "FP32", "shape": [-1, 10]}
+    assert metadata["outputs"][-2:] == [
+        {"name": "probabilities", "datatype": "FP32", "shape": [-1, 10]},
+        {"name": "unknown", "datatype": "BOOL", "shape": [-1]},
+    ]

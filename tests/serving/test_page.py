@@ -16,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from browser import Browser
+from serving.conftest import spots
 from tigranet import TIGraNet
 from tigranet.data.augment.rigid import rotate
 from tigranet.evaluation.row_writer import open_row_writer
@@ -27,7 +28,7 @@ from tigranet.serving.server import GracefulServer, bind, url_of
 from tigranet.workflows.explain import explain
 
 TOKEN = "a-token-of-this-test"
-ORIENTED, PAPER, TINY, COLOR = "oriented-mnist-012", "paper-mnist-012", "tiny", "color"
+ORIENTED, PAPER, TINY, COLOR, SPOTS = "oriented-mnist-012", "paper-mnist-012", "tiny", "color", "spots"
 LONG_NAME = "a_class_name_" * 8
 REFUSED = "Failed to load resource"
 """How the console begins what it says about a response with an error."""
@@ -54,13 +55,13 @@ def serving(predictors, **options):
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
+def models(tmp_path_factory, detecting_model):
     folder = tmp_path_factory.mktemp("tiny")
     torch.manual_seed(0)
     names = ["=1+1", LONG_NAME, "ç"]
     TIGraNet("SC[4,3]-DP[40]-S[3]", 3, class_names=names, image_size=12).save_pretrained(folder)
     TIGraNet("SC[4,3]-DP[40]-S[3]", 3, 3, class_names=["a", "b", "c"], image_size=12).save_pretrained(folder / "color")
-    paths = {ORIENTED: ORIENTED, PAPER: PAPER, TINY: folder, COLOR: folder / "color"}
+    paths = {ORIENTED: ORIENTED, PAPER: PAPER, TINY: folder, COLOR: folder / "color", SPOTS: detecting_model}
     return {name: Predictor(path, device="cpu", batch_size=4) for name, path in paths.items()}
 
 
@@ -390,9 +391,9 @@ def test_a_folder_is_a_table_that_sorts_filters_and_is_saved(page, models, digit
     assert "1 file of another kind" in page.find("#folder_status").text
     assert page.texts("#unreadable summary") == ["1 file without an answer"]
     assert page.complaints() != []  # the broken file
-    page.find("th[data-column=probability] button").click()
+    page.find("th[data-column=confidence] button").click()
     assert rows_of(page) == rows[::-1]
-    assert page.find("th[data-column=probability]").get_attribute("aria-sort") == "ascending"
+    assert page.find("th[data-column=confidence]").get_attribute("aria-sort") == "ascending"
     Select(page.find("#filter")).select_by_value("1")
     assert rows_of(page) == [row for row in rows[::-1] if row[1] == "1"]
     page.find("th[data-column=path] button").click()
@@ -400,6 +401,30 @@ def test_a_folder_is_a_table_that_sorts_filters_and_is_saved(page, models, digit
     page.find("#answers tbody button").click()
     page.wait(lambda: page.texts("#file_name") == ["1-0.png"], "the image of the row")
     wait_for_answers(page, 0)
+
+
+def test_unknown_images_are_marked_and_come_last(page, models, tmp_path):
+    noise = np.random.default_rng(0).integers(0, 256, (12, 12), dtype=np.uint8)
+    paths = [tmp_path / f"{name}.png" for name in ("first", "second", "noise")]
+    for path, image in zip(paths, (*spots(2, seed=1), noise), strict=True):
+        Image.fromarray(image).save(path)
+    expected = python_answers(models[SPOTS], paths)
+    assert [label == "unknown" for label, _ in expected.values()] == [False, False, True]
+    Select(page.find("#model")).select_by_value(SPOTS)
+    for path in (paths[0], paths[-1]):
+        upright = open_image(page, path, (SPOTS,))
+        page.find("#turn_left").click()
+        assert wait_for_answers(page, 90, (SPOTS,)) == upright
+        assert page.find(".label").text == expected[path.name][0]
+        assert page.find(".unknown").is_displayed() == (path is paths[-1])
+    assert max(upright[SPOTS], key=upright[SPOTS].get) in page.find(".probability").text
+    page.find("#to_folder").click()
+    page.choose("#files_input", paths)
+    rows = wait_for_table(page, len(paths))
+    assert {name: label for name, label, _ in rows} == {name: label for name, (label, _) in expected.items()}
+    assert rows[-1][0] == "noise.png"
+    Select(page.find("#filter")).select_by_value("unknown")
+    assert [name for name, _, _ in rows_of(page)] == ["noise.png"]
 
 
 def test_the_saved_table_is_that_of_predict(page, models, digits, tmp_path):

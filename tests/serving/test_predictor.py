@@ -61,7 +61,8 @@ def test_images_of_different_sizes_and_files_may_be_in_one_object_array(predicto
 
 def test_an_empty_batch_has_empty_answers(predictors):
     answer = predictors["grey"]({"image": np.zeros((0, 8, 8), np.uint8)})
-    assert [answer[name].shape for name in ("label", "probability", "probabilities")] == [(0,), (0,), (0, 3)]
+    assert [answer[name].shape for name in ("label", "probability", "unknown")] == [(0,), (0,), (0,)]
+    assert answer["probabilities"].shape == (0, 3)
 
 
 def test_a_pickle_is_small_and_loads_the_network_when_it_is_needed(grey_model, pixels, monkeypatch):
@@ -72,12 +73,14 @@ def test_a_pickle_is_small_and_loads_the_network_when_it_is_needed(grey_model, p
     assert len(content) < 1000
     monkeypatch.chdir("/")
     copy = pickle.loads(content)
-    assert copy._network is None
+    assert copy._loaded is None
     np.testing.assert_array_equal(copy({"image": pixels})["probabilities"], answer["probabilities"])
 
 
 def test_below_the_probability_the_label_is_unknown(grey_model, pixels):
-    assert set(Predictor(grey_model, device="cpu", reject=1.0)({"image": pixels})["label"]) == {"unknown"}
+    answer = Predictor(grey_model, device="cpu", reject=1.0)({"image": pixels})
+    assert set(answer["label"]) == {"unknown"}
+    assert answer["unknown"].all()
 
 
 def test_wrong_images_name_their_position(predictors, pixels):
@@ -92,6 +95,10 @@ def test_wrong_images_name_their_position(predictors, pixels):
 def test_wrong_arguments_are_refused(grey_model, tmp_path):
     with pytest.raises(ValueError, match=r"reject.*1\.5"):
         Predictor(grey_model, reject=1.5)
+    with pytest.raises(ValueError, match=r"unknown.*'sometimes'"):
+        Predictor(grey_model, unknown="sometimes")
+    with pytest.raises(ValueError, match=r"unknown\.safetensors.*tigranet calibrate"):
+        Predictor(grey_model, unknown=0.9).warm_up()
     with pytest.raises(ValueError, match=r"batch size.*0"):
         Predictor(grey_model, batch_size=0)
     with pytest.raises(FileNotFoundError, match="nosuch"):
@@ -103,7 +110,7 @@ def test_wrong_arguments_are_refused(grey_model, tmp_path):
 
 def test_a_network_without_finite_answers_is_an_error(grey_model, pixels, monkeypatch):
     predictor = Predictor(grey_model, device="cpu")
-    monkeypatch.setattr(predictor, "logits", lambda images: torch.full((len(images), 3), torch.inf))
+    monkeypatch.setattr(predictor, "compute", lambda images: torch.full((len(images), 3), torch.inf))
     with pytest.raises(ValueError, match="no finite answer"):
         predictor({"image": pixels})
 
@@ -111,8 +118,8 @@ def test_a_network_without_finite_answers_is_an_error(grey_model, pixels, monkey
 def test_warming_up_computes_one_image_and_a_full_batch(grey_model, monkeypatch):
     predictor = Predictor(grey_model, device="cpu", batch_size=5)
     counts = []
-    compute = predictor.logits
-    monkeypatch.setattr(predictor, "logits", lambda images: counts.append(len(images)) or compute(images))
+    compute = predictor.compute
+    monkeypatch.setattr(predictor, "compute", lambda images: counts.append(len(images)) or compute(images))
     predictor.warm_up()
     assert counts == [1, 5]
 
@@ -129,6 +136,6 @@ def test_few_images_are_computed_in_plain_pytorch_until_the_predictor_is_warm(gr
     assert modes == ["plain", "auto"]
     copy = pickle.loads(pickle.dumps(predictor))
     assert copy._total_pixels == 0
-    monkeypatch.setattr(predictor, "logits", lambda images: None)
+    monkeypatch.setattr(predictor, "compute", lambda images: None)
     predictor.warm_up()
     assert predictor._total_pixels is None

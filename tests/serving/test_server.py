@@ -190,10 +190,15 @@ def test_the_requests_of_the_page_are_answered(while_serving, grey_model, tmp_pa
 
     (first, second, explanation, metadata, inference, _), _ = while_serving(grey_model, run)
     assert first == second
-    assert list(first) == ["model", "label", "probability", "probabilities"]  # as the page shows
+    assert list(first) == ["model", "label", "probability", "probabilities", "unknown"]  # as the page shows
     assert first["label"] == explanation["label"] == explanation["explained_class"]
     assert metadata["inputs"][0]["name"] == "image"
-    assert [output["name"] for output in inference["outputs"]] == ["label", "probability", "probabilities"]
+    assert [output["name"] for output in inference["outputs"]] == [
+        "label",
+        "probability",
+        "probabilities",
+        "unknown",
+    ]
 
 
 def test_the_benchmark_counts_every_request(while_serving, grey_model):

@@ -1,12 +1,16 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
 
+from images import save
 from tigranet import TIGraNet
 from tigranet.evaluation import measure_robustness
+from tigranet.training.hardware import Hardware
 from tigranet.workflows.evaluate import evaluate
+from tigranet.workflows.train import train
 
 
 def test_it_measures_the_saved_network(small, tmp_path):
@@ -50,3 +54,19 @@ def test_classes_without_test_images_are_named(small, tmp_path, capsys):
     evaluation = evaluate(tmp_path, replace(small, test=zeros), console=Console())
     assert evaluation.untested_classes == ("1", "2")
     assert "no test images of 2 classes: '1', '2'" in capsys.readouterr().out
+
+
+def test_a_network_in_colour_is_trained_on_mixed_files_and_measured_on_grey_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIGRANET_KERNELS", "plain")
+    rng = np.random.default_rng(0)
+    for label, name in enumerate("ab"):
+        for number in range(12):
+            image = rng.integers(100 * label, 100 * label + 100, (10, 10, 3), dtype=np.uint8)
+            is_grey = number % 3 == 0
+            save(tmp_path / "mixed" / name / f"{number}.png", image[..., 0] if is_grey else image)
+            save(tmp_path / "grey" / name / f"{number}.png", image[..., 0])
+    options = {"architecture": "SC[2,2]-S[2]", "recipe": {"epochs": 2}, "hardware": Hardware("cpu")}
+    trained = train(tmp_path / "mixed", tmp_path / "model", color=True, **options)
+    assert trained.network.in_maps == 3
+    for name in ("mixed", "grey"):
+        assert evaluate(tmp_path / "model", tmp_path / name, device="cpu").robustness.data == name

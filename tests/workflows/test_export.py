@@ -8,6 +8,7 @@ import torch
 from onnx import numpy_helper
 
 from tigranet import TIGraNet
+from tigranet.export.mlflow_model import LoggedModel
 from tigranet.workflows import export as workflow
 from tigranet.workflows.export import export
 
@@ -59,6 +60,27 @@ def test_a_network_in_double_precision_is_exported_in_single_precision(model, tm
 def test_without_onnxruntime_nothing_is_measured(model, tmp_path, monkeypatch):
     monkeypatch.setattr(workflow, "has_onnxruntime", lambda: False)
     assert export(model, tmp_path / "net.onnx").largest_difference is None
+
+
+def test_mlflow_has_a_folder_or_a_run(model, tmp_path, monkeypatch):
+    result = export(model, tmp_path / "folder", format="mlflow")
+    assert (result.logged, len(result.files)) == (None, 5)
+    assert result.path == tmp_path / "folder"
+    logged = LoggedModel("models:/1", "1", "sqlite:///mlflow.db")
+    monkeypatch.setattr(workflow, "require_mlflow", lambda: None)
+    monkeypatch.setattr(workflow, "log_mlflow_model", lambda *arguments: calls.append(arguments) or logged)
+    calls = []
+    result = export(model, format="mlflow", name="digits")
+    assert (result.logged, result.path, result.files) == (logged, None, ())
+    ((onnx_model, _, metadata, name),) = calls
+    assert (metadata, name) == (result.metadata, "digits")
+    assert result.num_bytes == len(onnx_model.SerializeToString())
+
+
+@pytest.mark.parametrize("format", ["onnx", "torch", "triton"])
+def test_other_formats_need_an_output(model, format):
+    with pytest.raises(ValueError, match=f"{format}.*-o"):
+        export(model, format=format)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import os
 import shutil
 
 import pytest
+import torch
 from rich.console import Console
 
 from tigranet.data.duplicates import DuplicateCounts
@@ -19,6 +20,14 @@ def test_the_options_for_own_images_are_used(folder):
     data = load_data(folder, size=8, color=True, train_images=5, seed=1).data
     assert data.train.images.shape == (5, 1, 8, 8)
     assert len(data.test.labels) == 35
+
+
+def test_grey_images_are_repeated_for_a_network_that_reads_three_channels(folder):
+    grey = load_data(folder, color=True).data
+    repeated = load_data(folder, color=True, channels=3).data
+    assert torch.equal(repeated.test.images, grey.test.images.expand(-1, 3, -1, -1))
+    for channels in (1, 5):
+        assert load_data(folder, color=True, channels=channels).data.train.images.shape[1] == 1
 
 
 def test_unreadable_files_are_counted_on_the_console_and_listed_in_the_result(folder):

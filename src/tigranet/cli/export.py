@@ -1,8 +1,9 @@
 """``tigranet export``."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,16 +15,21 @@ from tigranet.cli.output import print_line, progress_console
 def export(
     model: Model,
     output: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            "--output", "-o", help="File to write, or the folder for the formats triton and mlflow.", readable=False
+            "--output",
+            "-o",
+            help="File to write, or the folder for the formats triton and mlflow. Without it, the format mlflow logs "
+            "the model to a run.",
+            show_default=False,
+            readable=False,
         ),
-    ],
+    ] = None,
     format: Annotated[
         ExportFormat,
         typer.Option(
             help="onnx: an ONNX file. torch: a program of torch.export. triton: a model repository for the Triton "
-            "Inference Server. mlflow: an MLflow model."
+            "Inference Server. mlflow: an MLflow model, as a folder or in a run."
         ),
     ] = "onnx",
     preprocess: Annotated[
@@ -35,7 +41,10 @@ def export(
     ] = "float32",
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the model in a model repository.", show_default="that of the model's folder"),
+        typer.Option(
+            help="Name of the model in a model repository, or to register it by in MLflow.",
+            show_default="that of the model's folder; not registered in MLflow",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -52,9 +61,18 @@ def export(
         console=progress_console(),
     )
     if as_json:
-        about = {"path": str(result.path), "files": [str(path) for path in result.files], "bytes": result.num_bytes}
+        about: dict[str, Any] = {
+            "path": result.path and str(result.path),
+            "files": [str(path) for path in result.files],
+            "bytes": result.num_bytes,
+        }
+        if result.logged is not None:
+            about["mlflow"] = asdict(result.logged)
         print(json.dumps(about | {"largest_difference": result.largest_difference, "metadata": result.metadata}))
         return
+    if result.logged is not None:
+        print_line(f"logged to run {result.logged.run_id} at {result.logged.tracking_uri}")
+        print_line(f"load it with mlflow.pyfunc.load_model('{result.logged.uri}')")
     for path in result.files:
         print_line(path)
     print_line(f"size: {result.num_bytes / 1e6:.2f} MB")

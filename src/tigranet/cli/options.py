@@ -59,6 +59,14 @@ Coverage = Annotated[
         show_default="no label sets",
     ),
 ]
+Unknown = Annotated[
+    str,
+    typer.Option(
+        help="Predict 'unknown' for images that resemble none of the classes: the share of known images to accept, "
+        "'auto' (0.95 if the model has a detector), or 'off'.",
+        metavar="auto|off|SHARE",
+    ),
+]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.", readable=False)]
 Parquet = Annotated[Path | None, typer.Option(help="Write the rows to this Parquet file.", readable=False)]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tigranet.cli.options import Coverage, Csv, Images, JsonLines, Model, Parquet, global_options
+from tigranet.cli.options import Coverage, Csv, Images, JsonLines, Model, Parquet, Unknown, global_options
 from tigranet.cli.output import progress_console, stdout_is_terminal, write_rows
 from tigranet.cli.prediction_rows import column_names, prediction_row
 
@@ -26,14 +26,7 @@ def predict(
     ] = False,
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     coverage: Coverage = None,
-    unknown: Annotated[
-        str,
-        typer.Option(
-            help="Predict 'unknown' for images that resemble none of the classes: the share of known images to accept, "
-            "'auto' (0.95 if the model has a detector), or 'off'.",
-            metavar="auto|off|SHARE",
-        ),
-    ] = "auto",
+    unknown: Unknown = "auto",
     explain: Annotated[
         Path | None,
         typer.Option(

@@ -47,7 +47,11 @@ Size = Annotated[
 """Side length of a user's images."""
 Color = Annotated[
     bool,
-    typer.Option("--color", help="Keep all channels instead of converting to grey.", rich_help_panel=USER_DATA_PANEL),
+    typer.Option(
+        "--color",
+        help="Keep all channels instead of converting to grey. Grey files among colour files get three equal channels.",
+        rich_help_panel=USER_DATA_PANEL,
+    ),
 ]
 """Whether a user's images keep their channels."""
 Group = Annotated[

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from tigranet.cache_folder import cache_folder
 from tigranet.data.cache_entry import CacheEntry, EntryDescription, map_pixels
 from tigranet.data.cache_locks import exclusive_lock, is_used
 from tigranet.data.letterbox import TemporarilyUnreadableFile, UnreadableFile, read_letterboxed
+from tigranet.data.luminance import fit_channels
 
 MAX_CACHE_BYTES = 8 * 2**30
 """Size of the cache. The files that have not been used for the longest time are deleted first."""
@@ -50,7 +52,8 @@ def decode_images(
     Args:
         paths: Paths of the files.
         size: Side length of the images in pixels.
-        color: Keep all channels instead of the luminance.
+        color: Keep all channels instead of the luminance. If there are grey images and images of three channels, the
+            grey ones are repeated in three channels.
         step: Called after each file that is decoded.
 
     Returns:
@@ -58,7 +61,7 @@ def decode_images(
         read.
 
     Raises:
-        ValueError: If no file can be read, or the images differ in their number of channels.
+        ValueError: If no file can be read, or if images of other numbers of channels are mixed.
     """
     folder: Path | None = None
     try:
@@ -96,8 +99,8 @@ def _decode_into(
     """Decode all files into a new entry. If a file changes meanwhile, the entry is not kept."""
     staged = entry.staged_file()
     try:
-        with staged.open("xb") as file:
-            description = _decode(file.write, paths, size, color, step)
+        with staged.open("x+b") as file:
+            description = _decode(file, paths, size, color, step)
         if f"{_fingerprint(paths, size, color)}.f4" == entry.pixel_file.name:
             try:
                 entry.publish(staged, description)
@@ -118,20 +121,20 @@ def _decode_unnamed(
     """Decode all files into a temporary file without a name, or into memory if that is not possible either."""
     try:
         with tempfile.TemporaryFile() as file:
-            description = _decode(file.write, paths, size, color, step)
+            description = _decode(file, paths, size, color, step)
             file.flush()
             return map_pixels(file, description), description
     except OSError:
         buffer = io.BytesIO()
-        description = _decode(buffer.write, paths, size, color, step)
+        description = _decode(buffer, paths, size, color, step)
         pixels = np.frombuffer(buffer.getbuffer(), np.float32).reshape(description.shape)
         return torch.from_numpy(pixels), description
 
 
 def _decode(
-    write: Callable[[bytes], object], paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
+    file: IO[bytes] | io.BytesIO, paths: Sequence[Path], size: int, color: bool, step: Callable[[], None]
 ) -> EntryDescription:
-    """Decode all files and pass their pixels to ``write``."""
+    """Decode all files and write their pixels to ``file``, which is empty."""
     positions: list[int] = []
     unreadable: list[tuple[int, str]] = []
     temporary: list[int] = []
@@ -144,18 +147,36 @@ def _decode(
                 temporary.append(position)
             continue
         channels = channels or image.shape[0]
+        if (channels, image.shape[0]) == (1, 3):  # the first colour image, after grey ones
+            checksum, channels = _repeat_in_three_channels(file, len(positions), size), 3
+        image = fit_channels(image, channels)
         if image.shape[0] != channels:
             raise ValueError(
-                f"expected the same number of channels in all images, got {channels} in "
+                f"expected the same number of channels in all images, or 1 and 3, got {channels} in "
                 f"'{paths[positions[0]]}' and {image.shape[0]} in '{path}': leave out --color"
             )
         content = image.numpy().tobytes()
         checksum = zlib.crc32(content, checksum)
-        write(content)
+        file.write(content)
         positions.append(position)
     if not positions:
         raise ValueError(f"none of the images can be read; the first, '{paths[0]}': {unreadable[0][1]}")
     return EntryDescription((len(positions), channels, size, size), positions, unreadable, temporary, checksum)
+
+
+def _repeat_in_three_channels(file: IO[bytes] | io.BytesIO, count: int, size: int) -> int:
+    """Repeat each of the grey images that a file consists of in three channels, and return the new checksum."""
+    num_bytes = 4 * size * size
+    for position in reversed(range(count)):  # from the last one, so that no image is overwritten before it is read
+        file.seek(position * num_bytes)
+        plane = file.read(num_bytes)
+        file.seek(3 * position * num_bytes)
+        file.write(3 * plane)
+    file.seek(0)
+    checksum = 0
+    for _ in range(count):
+        checksum = zlib.crc32(file.read(3 * num_bytes), checksum)
+    return checksum
 
 
 def _fingerprint(paths: Sequence[Path], size: int, color: bool) -> str:

@@ -62,7 +62,8 @@ def read_npz_images(
     Args:
         file: Path of the file.
         size: Side length in pixels, or None for the median of the longer sides, at most ``max_size``.
-        color: Keep all channels instead of the luminance.
+        color: Keep all channels instead of the luminance. If there are arrays of grey images and of images with three
+            channels, the grey ones are repeated in three channels.
         group: Name of the array with the group of each image.
         max_size: Largest side length that is chosen if ``size`` is None.
 
@@ -213,15 +214,15 @@ def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: b
     headers = [source.header(name) for name in names]
     stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
     channels = sorted(set(stored_channels)) if color else [1]
-    if len(channels) > 1:
+    if len(channels) > 1 and channels != [1, 3]:
         raise ValueError(
-            f"expected the same number of channels in all images of '{source.file}', got {channels[0]} and "
+            f"expected the same number of channels in all images of '{source.file}', or 1 and 3, got {channels[0]} and "
             f"{channels[-1]}: leave out --color"
         )
     sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
     size = size or default_size(sides, max_size)
     whites = white_values(source, names, headers)
-    result = empty_images(sum(header.shape[0] for header in headers), channels[0], size, size)
+    result = empty_images(sum(header.shape[0] for header in headers), channels[-1], size, size)
     position = 0
     for name, white in zip(names, whites, strict=True):
         for block in source.blocks(name):
@@ -230,6 +231,7 @@ def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: b
             pixels = pixels if color else array_to_grey(pixels)
             if pixels.shape[1:3] != (size, size):
                 pixels = np.stack([letterbox(image, size) for image in pixels])
+            # Grey images are repeated in three channels if others have three.
             result[position : position + len(pixels)] = torch.from_numpy(pixels.transpose(0, 3, 1, 2))
             position += len(pixels)
     return result

@@ -82,7 +82,8 @@ def load_user_data(
             .npz file (see :mod:`~tigranet.data.npz_data`).
         seed: Seed of the random split.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
-        color: Keep all channels instead of the luminance.
+        color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
+            three channels.
         group: How to find the group of an image: a regular expression for a folder, the name of a column for a table,
             or of an array for an .npz file. Images of one group are never in different parts.
         train_images: Number of training images.
@@ -143,7 +144,8 @@ def read_user_images(
     Args:
         path: A folder, a table or an .npz file, as for :func:`load_user_data`.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
-        color: Keep all channels instead of the luminance.
+        color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
+            three channels.
         group: How to find the group of an image, as for :func:`load_user_data`.
         step: Called after each file that is decoded.
         max_size: Largest side length that is chosen if ``size`` is None.

@@ -145,8 +145,7 @@ def prediction_of(
     logits = row[: net.num_classes]
     novelty = round(float(row[-1]), 6) if len(row) > net.num_classes else None
     probability, label = logits.softmax(0).max(0)
-    is_known = float(probability) >= reject and (novelty is None or novelty <= 1)
-    name = net.class_names[int(label)] if is_known else UNKNOWN
+    name = net.class_names[int(label)] if is_known(float(probability), novelty, reject) else UNKNOWN
     labels = None
     if label_sets is not None:
         is_in_set = label_sets.calibration.label_sets(logits[None], label_sets.coverage)[0]
@@ -154,6 +153,20 @@ def prediction_of(
         labels = tuple(net.class_names[index] for index in order if is_in_set[index])
     details = detail.fields(net.class_names, logits)
     return Prediction(str(path), name, round(float(probability), 6), labels, novelty=novelty, **details)
+
+
+def is_known(probability: float, novelty: float | None, reject: float) -> bool:
+    """Return whether the label of an image is a class, and not :data:`UNKNOWN`.
+
+    Args:
+        probability: Probability of its most probable class.
+        novelty: How little it resembles the known classes, rounded to 6 decimals; None if it was not computed.
+        reject: Probability below which a label is :data:`UNKNOWN`.
+
+    Returns:
+        False if the probability is too low or the novelty too high.
+    """
+    return probability >= reject and (novelty is None or novelty <= 1)
 
 
 def file_features(

@@ -112,6 +112,8 @@ class OnnxGraph(fx.Interpreter):
         from onnx import helper
 
         names = [output or f"{operator.lower()}_{next(self._numbers)}" for _ in range(outputs)]
+        while inputs and inputs[-1] is None:  # some tools do not accept an empty name at the end
+            inputs = inputs[:-1]
         sources = ["" if source is None else self.name_of(source) for source in inputs]
         self.nodes.append(helper.make_node(operator, sources, names, name=names[0], **attributes))
         return names[0] if outputs == 1 else tuple(names)

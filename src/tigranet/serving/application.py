@@ -9,25 +9,22 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-import torch
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
-from torch import Tensor
 
 import tigranet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.evaluation.batched_inference import NOT_FINITE
 from tigranet.evaluation.file_explanations import class_index
+from tigranet.serving.answer import Answer
 from tigranet.serving.batching import Batcher
 from tigranet.serving.image_input import ImageInput
 from tigranet.serving.inference_protocol import (
     EXTENSIONS,
     HEADER_LENGTH,
-    Answer,
     describe_model,
     format_response,
     parse_request,
@@ -69,7 +66,7 @@ class ModelServer:
         self._decoding = ThreadPoolExecutor(DECODING_THREADS, "decoding")
         self._batchers = {
             name: Batcher(
-                predictor.logits, self._inference, predictor.batch_size, self.metrics.batches.labels(name).observe
+                predictor.compute, self._inference, predictor.batch_size, self.metrics.batches.labels(name).observe
             )
             for name, predictor in self.predictors.items()
         }
@@ -123,7 +120,8 @@ class ModelServer:
     async def model_classes(self, request: Request) -> Response:
         """List the classes of a model."""
         name, predictor = self._model(request.path_params["model"])
-        return _json({"model": name, "classes": list(predictor.class_names), "image_size": predictor.image_size})
+        about = {"classes": list(predictor.class_names), "image_size": predictor.image_size}
+        return _json({"model": name, **about, "detects_unknown": predictor.detects_unknown})
 
     async def model_infer(self, request: Request) -> Response:
         """Answer an inference request of the Open Inference Protocol."""
@@ -142,7 +140,8 @@ class ModelServer:
         name, predictor = self._model(request.query_params.get("model", next(iter(self.predictors))))
         body = await read_body(request, self.limits.body_bytes)
         answer = await self._answer(request, name, [body])
-        return _json(_prediction(name, predictor, torch.from_numpy(answer.probabilities[0])))
+        probabilities = answer.probabilities[0].tolist()
+        return _json(_prediction(name, predictor, probabilities, answer.label[0], bool(answer.unknown[0])))
 
     async def explain_file(self, request: Request) -> Response:
         """Predict the class of one image file, and show the evidence for a class by pixel."""
@@ -157,9 +156,10 @@ class ModelServer:
         explanation = await loop.run_in_executor(self._inference, predictor.explain_prepared, image, explained_class)
         if not explanation.probabilities.isfinite().all():
             raise RequestError(422, f"{NOT_FINITE} this image: train the model again")
+        probabilities = explanation.probabilities.tolist()
         return _json(
             {
-                **_prediction(name, predictor, explanation.probabilities),
+                **_prediction(name, predictor, probabilities, explanation.label, explanation.unknown),
                 "explained_class": explanation.explained_class,
                 "score": round(explanation.score, DECIMALS),
                 "constant": round(explanation.constant, DECIMALS),
@@ -205,21 +205,23 @@ class ModelServer:
                 raise ValueError(f"image {position} of {len(images)}: {error}") from None
 
         prepared = await self._decode(lambda: [prepare(position) for position in range(len(images))])
-        logits = await self._batchers[name](prepared)
-        if not logits.isfinite().all():
+        rows = await self._batchers[name](prepared)
+        if not rows.isfinite().all():
             raise RequestError(422, f"{NOT_FINITE} these images: train the model again")
-        probabilities = logits.softmax(1)
-        return Answer(predictor.labels(probabilities), probabilities.numpy().astype(np.float32))
+        return predictor.answer(rows)
 
 
-def _prediction(name: str, predictor: Predictor, probabilities: Tensor) -> dict[str, Any]:
+def _prediction(
+    name: str, predictor: Predictor, probabilities: list[float], label: str, unknown: bool
+) -> dict[str, Any]:
     """Return the answer for one image file, for JSON."""
-    values = zip(predictor.class_names, probabilities.tolist(), strict=True)
+    values = zip(predictor.class_names, probabilities, strict=True)
     return {
         "model": name,
-        "label": predictor.labels(probabilities[None])[0],
-        "probability": round(float(probabilities.max()), DECIMALS),
-        "probabilities": {label: round(value, DECIMALS) for label, value in values},
+        "label": label,
+        "probability": round(max(probabilities), DECIMALS),
+        "probabilities": {class_name: round(value, DECIMALS) for class_name, value in values},
+        "unknown": unknown,
     }
 
 

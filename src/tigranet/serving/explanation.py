@@ -31,6 +31,10 @@ class ImageExplanation:
     """The logit of the explained class minus the mean of all logits."""
     constant: float
     """The part of the score that no pixel contributes to; the evidence sums to the rest."""
+    label: str
+    """Name of the most probable class, or 'unknown'."""
+    unknown: bool = False
+    """Whether the label is 'unknown': the image resembles none of the classes, or no class is probable enough."""
 
 
 def explain_image(net: TIGraNet, rotated: RotatedImage, explained_class: str | None = None) -> ImageExplanation:
@@ -52,10 +56,12 @@ def explain_image(net: TIGraNet, rotated: RotatedImage, explained_class: str | N
     """
     classes = None if explained_class is None else torch.tensor([class_index(net, explained_class)])
     evidence = evidence_maps(net, rotated.image[None].to(module_device(net)), classes)
+    probabilities = evidence.logits.softmax(1)[0]
     return ImageExplanation(
-        probabilities=evidence.logits.softmax(1)[0],
+        probabilities=probabilities,
         explained_class=net.class_names[int(evidence.classes[0])],
         evidence=torch.rot90(evidence.maps[0].cpu(), -rotated.quarter_turns, (0, 1)),
         score=float(evidence.scores[0]),
         constant=float(evidence.constants[0]),
+        label=net.class_names[int(probabilities.argmax())],
     )

@@ -1,13 +1,12 @@
 """Requests and responses of the Open Inference Protocol, version 2, for networks that classify images.
 
 The input ``image`` holds images of one size, (n, height, width) or (n, height, width, channels), or n image files as
-BYTES. The outputs are ``label``, ``probability`` and ``probabilities``. Tensors are JSON, or binary data after
-the JSON object (the binary tensor data extension).
+BYTES. The outputs are ``label``, ``probability``, ``probabilities`` and ``unknown``. Tensors are JSON, or
+binary data after the JSON object (the binary tensor data extension).
 """
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from tigranet.json_file import parse_json_object
 from tigranet.quoted_text import shorten
+from tigranet.serving.answer import Answer
 from tigranet.serving.image_input import ImageInput
 from tigranet.serving.tensor_data import (
     BYTES,
@@ -30,7 +30,7 @@ from tigranet.serving.tensor_data import (
 
 INPUT = "image"
 """Name of the only input."""
-OUTPUTS = {"label": BYTES, "probability": "FP32", "probabilities": "FP32"}
+OUTPUTS = {"label": BYTES, "probability": "FP32", "probabilities": "FP32", "unknown": "BOOL"}
 """Names and types of the outputs."""
 EXTENSIONS = ("binary_tensor_data",)
 """Extensions of the protocol that the server supports."""
@@ -48,21 +48,6 @@ class InferenceRequest:
     """The names of the outputs, and whether each is returned as binary data."""
     id: str | None = None
     """The identifier that the response repeats."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The outputs of a network for the images of a request."""
-
-    label: Sequence[str]
-    """Name of the most probable class of each image."""
-    probabilities: np.ndarray
-    """Probabilities of all classes, (images, classes)."""
-
-    @property
-    def probability(self) -> np.ndarray:
-        """Probability of the most probable class of each image."""
-        return self.probabilities.max(1)
 
 
 def parse_request(body: bytes, header_length: str | None, max_images: int) -> InferenceRequest:
@@ -198,7 +183,7 @@ def describe_model(name: str, in_maps: int, num_classes: int) -> dict[str, Any]:
         >>> describe_model("digits", 3, 10)["inputs"]
         [{'name': 'image', 'datatype': 'UINT8', 'shape': [-1, -1, -1, 3]}]
     """
-    shapes = {"label": [-1], "probability": [-1], "probabilities": [-1, num_classes]}
+    shapes = {"label": [-1], "probability": [-1], "probabilities": [-1, num_classes], "unknown": [-1]}
     return {
         "name": name,
         "platform": "pytorch_tigranet",

@@ -25,6 +25,7 @@ PREDICTION: dict[str, Any] = {
     "label": {"type": "string"},
     "probability": {"type": "number"},
     "probabilities": {"type": "object", "additionalProperties": {"type": "number"}},
+    "unknown": {"type": "boolean", "description": "Whether the label is 'unknown'."},
 }
 """Properties of the answer for one image file."""
 
@@ -82,7 +83,12 @@ def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any
             "/v2/models/{model}/infer": {"post": _infer(name, limits)},
             "/models/{model}/classes": _get(
                 "List the classes of a model.",
-                _object(model={"type": "string"}, classes=_list({"type": "string"}), image_size={"type": "integer"}),
+                _object(
+                    model={"type": "string"},
+                    classes=_list({"type": "string"}),
+                    image_size={"type": "integer"},
+                    detects_unknown={"type": "boolean"},
+                ),
                 *(401, 404, 421),
                 parameters=[name],
             ),

@@ -1,9 +1,10 @@
 """A saved network as a function from images in memory to labels, for pipelines, worker processes and servers."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,32 +16,50 @@ from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.pillow_pixels import MAX_PIXELS
 from tigranet.devices import select_device
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
-from tigranet.evaluation.file_predictions import BATCH_SIZE, UNKNOWN, kernels_for_pixels
+from tigranet.evaluation.file_predictions import BATCH_SIZE, check_reject, kernels_for_pixels
+from tigranet.evaluation.unknown.novelty import logits_and_novelty
 from tigranet.model import TIGraNet
+from tigranet.serving.answer import Answer, answer_of
 from tigranet.serving.explanation import ImageExplanation, explain_image
 from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image, prepare_rotated_image
+from tigranet.workflows.unknown_detection import AUTO, load_unknown_images, parse_unknown
+
+
+class _LoadedModel(NamedTuple):
+    """What a predictor loads when it is first used."""
+
+    network: TIGraNet
+    rows: Callable[[Tensor], Tensor]
+    """From a batch of images to their logits, followed by the novelty if unknown images are detected."""
+    detects_unknown: bool
 
 
 class Predictor:
     """A picklable function from images in memory to labels and probabilities.
 
-    The answers are those of ``tigranet predict --unknown off`` for files with the same pixels. Pickling a predictor
-    stores only its arguments, so it can be sent to worker processes; each process loads the network when it first
-    needs it.
+    The answers are those of ``tigranet predict`` for files with the same pixels. If the model has a detector of unknown
+    images, square images are brought to a canonical rotation before they are resized, so that an image and its quarter
+    turns have exactly the same answer. Pickling a predictor stores only its arguments, so it can be sent to worker
+    processes; each process loads the network when it first needs it.
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         batch_size: Largest batch size; large images are computed in smaller batches.
         reject: Below this probability the label is 'unknown'.
+        unknown: The share of images of known classes to accept, such as 0.95; images that resemble the known classes
+            less are 'unknown'. ``auto`` accepts 0.95 if the model has a detector of unknown images, and ``off`` does
+            not use the detector.
 
     Attributes:
         model: The folder, as an absolute path, or the name.
         batch_size: Largest batch size.
         reject: The probability below which the label is 'unknown'.
+        unknown: The share of images of known classes to accept, ``auto`` or ``off``.
 
     Raises:
-        ValueError: If ``reject`` is not a probability, or if ``batch_size`` is not positive.
+        ValueError: If ``reject`` is not a probability, if ``batch_size`` is not positive, or if ``unknown`` is neither
+            a share nor ``auto`` nor ``off``.
 
     Example:
         >>> predict = Predictor("oriented-mnist-012", device="cpu")
@@ -50,23 +69,29 @@ class Predictor:
     """
 
     def __init__(
-        self, model: str | Path, *, device: str = "auto", batch_size: int = BATCH_SIZE, reject: float = 0.0
+        self,
+        model: str | Path,
+        *,
+        device: str = "auto",
+        batch_size: int = BATCH_SIZE,
+        reject: float = 0.0,
+        unknown: str | float = AUTO,
     ) -> None:
-        if not 0 <= reject <= 1:
-            raise ValueError(f"reject must be a probability in [0, 1], got {reject}")
+        check_reject(reject)
+        parse_unknown(unknown)
         if batch_size < 1:
             raise ValueError(f"expected a batch size of at least 1, got {batch_size}")
         # A worker process may have another working directory.
         self.model = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
-        self.device, self.batch_size, self.reject = device, batch_size, reject
+        self.device, self.batch_size, self.reject, self.unknown = device, batch_size, reject, unknown
         self.__setstate__(self.__getstate__())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "device": self.device, "batch_size": self.batch_size, "reject": self.reject}
+        return {name: getattr(self, name) for name in ("model", "device", "batch_size", "reject", "unknown")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._network: TIGraNet | None = None
+        self._loaded: _LoadedModel | None = None
         self._loading = threading.Lock()
         self._total_pixels: int | None = 0
 
@@ -76,17 +101,29 @@ class Predictor:
 
         Raises:
             FileNotFoundError: If there is no such model.
-            ValueError: If the files are damaged, or if the network has no image size.
+            ValueError: If the files are damaged, if the network has no image size, or if a share of images to accept is
+                given and the model has no detector of unknown images.
         """
+        return self._load().network
+
+    @property
+    def detects_unknown(self) -> bool:
+        """Whether images that resemble none of the classes are 'unknown'."""
+        return self._load().detects_unknown
+
+    def _load(self) -> _LoadedModel:
         with self._loading:
-            if self._network is None:
+            if self._loaded is None:
                 network = TIGraNet.from_pretrained(self.model)
                 if network.image_size is None:
                     raise ValueError(
                         f"'{self.model}' has no image_size, so images cannot be scaled: train it with 'tigranet train'"
                     )
-                self._network = network.to(select_device(self.device))
-            return self._network
+                detection = load_unknown_images(self.model, network, self.unknown)
+                network = network.to(select_device(self.device))
+                rows = network if detection is None else logits_and_novelty(network, detection)
+                self._loaded = _LoadedModel(network, rows, detection is not None)
+            return self._loaded
 
     @property
     def image_size(self) -> int:
@@ -114,10 +151,12 @@ class Predictor:
         Raises:
             UnreadableImageError: If the image cannot be used.
         """
+        if self.detects_unknown:
+            return self.prepare_to_explain(image, max_pixels).image
         return prepare_image(image, self.image_size, self.network.in_maps, max_pixels)
 
-    def logits(self, images: Sequence[Float[Tensor, "channels size size"]]) -> Float[Tensor, "count classes"]:
-        """Compute the logits of images from :meth:`prepare`, in batches.
+    def compute(self, images: Sequence[Float[Tensor, "channels size size"]]) -> Float[Tensor, "count columns"]:
+        """Compute the logits of images from :meth:`prepare`, in batches, and their novelty if the model has a detector.
 
         The first few images are computed in plain PyTorch, as by ``tigranet predict``, because loading the fused
         kernels would take longer.
@@ -126,14 +165,28 @@ class Predictor:
             images: At least one image.
 
         Returns:
-            One row per image, on the CPU. Rows may hold NaN or infinity if the weights are too large.
+            One row per image, on the CPU: the logits, followed by the novelty if unknown images are detected. Rows may
+            hold NaN or infinity if the weights are too large.
         """
         size = limit_batch_size(self.batch_size, self.image_size, self.image_size)
         batches = (torch.stack(list(images[start : start + size])) for start in range(0, len(images), size))
         if self._total_pixels is not None:
             self._total_pixels += len(images) * self.image_size**2
         with kernels_for_pixels(self.network, self._total_pixels):
-            return apply_in_batches(self.network, batches)
+            return apply_in_batches(self.network, batches, self._load().rows)
+
+    def answer(self, rows: Float[Tensor, "count columns"]) -> Answer:
+        """Return the labels and probabilities that rows of numbers stand for.
+
+        Args:
+            rows: What :meth:`compute` returns.
+
+        Returns:
+            The answer.
+        """
+        num_classes = self.network.num_classes
+        novelty = rows[:, num_classes] if self.detects_unknown else None
+        return answer_of(self.class_names, rows[:, :num_classes].softmax(1), novelty, self.reject)
 
     def prepare_to_explain(self, image: ImageInput, max_pixels: int = MAX_PIXELS) -> RotatedImage:
         """Bring an image to what the network reads, in its canonical rotation, for :meth:`explain_prepared`.
@@ -166,7 +219,10 @@ class Predictor:
         if self._total_pixels is not None:
             self._total_pixels += self.image_size**2
         with kernels_for_pixels(self.network, self._total_pixels):
-            return explain_image(self.network, image, explained_class)
+            explanation = explain_image(self.network, image, explained_class)
+        novelty = self.compute([image.image])[:, -1] if self.detects_unknown else None
+        answer = answer_of(self.class_names, explanation.probabilities[None], novelty, self.reject)
+        return replace(explanation, label=answer.label[0], unknown=bool(answer.unknown[0]))
 
     def explain(self, image: ImageInput, explained_class: str | None = None) -> ImageExplanation:
         """Predict the class of one image, with a map of the evidence for it.
@@ -192,25 +248,12 @@ class Predictor:
         require_finite(explanation.probabilities[None])
         return explanation
 
-    def labels(self, probabilities: Float[Tensor, "count classes"]) -> list[str]:
-        """Return the names of the most probable classes.
-
-        Args:
-            probabilities: The probabilities of all classes, for each image.
-
-        Returns:
-            One name per image, or 'unknown' where the highest probability is below ``reject``.
-        """
-        highest, classes = probabilities.max(1)
-        names = (self.class_names[label] for label in classes.tolist())
-        return [name if value >= self.reject else UNKNOWN for name, value in zip(names, highest.tolist(), strict=True)]
-
     def warm_up(self) -> None:
         """Load the network and the fused kernels, and compute one image and one full batch, so that calls are fast."""
         self._total_pixels = None
         blank = torch.zeros(self.network.in_maps, self.image_size, self.image_size)
         for count in (1, limit_batch_size(self.batch_size, self.image_size, self.image_size)):
-            self.logits([blank] * count)
+            self.compute([blank] * count)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Predict the classes of images.
@@ -221,8 +264,9 @@ class Predictor:
                 (H, W, C) with 1, 3 or as many channels as the network reads, or the content of an image file as bytes.
 
         Returns:
-            The other entries of ``batch``, and for a batch the arrays ``label`` (n), ``probability`` (n) and
-            ``probabilities`` (n, classes). For one image ``label`` is a string and ``probability`` a number.
+            The other entries of ``batch``, and for a batch the arrays ``label`` (n), ``probability`` (n),
+            ``probabilities`` (n, classes) and ``unknown`` (n), which says whether the label is 'unknown'. For one image
+            ``label`` is a string, ``probability`` a number and ``unknown`` a bool.
 
         Raises:
             ValueError: If an image cannot be used; the message names its position in the batch.
@@ -232,19 +276,19 @@ class Predictor:
             raise KeyError(f"expected a batch with the key 'image', got the keys {sorted(map(str, batch))}")
         images, is_batch = self._images(batch["image"])
         others = {name: value for name, value in batch.items() if name != "image"}
-        probabilities = self._probabilities(images).numpy()
-        labels = self.labels(torch.from_numpy(probabilities)) if len(images) else []
+        answer = self.answer(self._rows(images))
         if is_batch:
-            highest = probabilities.max(1) if len(images) else np.zeros(0, np.float32)
             return others | {
-                "label": np.array(labels, dtype=str),
-                "probability": highest,
-                "probabilities": probabilities,
+                "label": np.array(answer.label, dtype=str),
+                "probability": answer.probability,
+                "probabilities": answer.probabilities,
+                "unknown": answer.unknown,
             }
         return others | {
-            "label": labels[0],
-            "probability": float(probabilities.max()),
-            "probabilities": probabilities[0],
+            "label": answer.label[0],
+            "probability": float(answer.probability[0]),
+            "probabilities": answer.probabilities[0],
+            "unknown": bool(answer.unknown[0]),
         }
 
     def _images(self, value: Any) -> tuple[list[ImageInput], bool]:
@@ -259,13 +303,15 @@ class Predictor:
         is_image = array.ndim <= 2 or (array.ndim == 3 and array.shape[2] in (1, 3, self.network.in_maps))
         return ([array], False) if is_image else (list(array), True)
 
-    def _probabilities(self, images: Sequence[ImageInput]) -> Float[Tensor, "count classes"]:
-        batches = [self._batch_logits(images, start) for start in range(0, len(images), self.batch_size)]
-        return require_finite(torch.cat([torch.zeros(0, self.network.num_classes), *batches])).softmax(1)
+    def _rows(self, images: Sequence[ImageInput]) -> Float[Tensor, "count columns"]:
+        batches = [self._batch_rows(images, start) for start in range(0, len(images), self.batch_size)]
+        if not batches:
+            return torch.zeros(0, self.network.num_classes + self.detects_unknown)
+        return require_finite(torch.cat(batches))
 
-    def _batch_logits(self, images: Sequence[ImageInput], start: int) -> Tensor:
+    def _batch_rows(self, images: Sequence[ImageInput], start: int) -> Tensor:
         stop = min(start + self.batch_size, len(images))
-        return self.logits(list(self._prepared(images, range(start, stop))))
+        return self.compute(list(self._prepared(images, range(start, stop))))
 
     def _prepared(self, images: Sequence[ImageInput], positions: range) -> Iterator[Tensor]:
         for position in positions:

@@ -21,6 +21,7 @@ from tigranet.serving.limits import ServerLimits
 from tigranet.serving.predictor import Predictor
 from tigranet.serving.request_guard import RequestGuard
 from tigranet.serving.structured_log import configure_log, log_event
+from tigranet.workflows.unknown_detection import AUTO
 
 WORKER_START_SECONDS = 60
 """A worker process that does not respond for this time is replaced. Importing PyTorch takes many seconds on a busy
@@ -124,6 +125,7 @@ def serve(
     token: str | None = None,
     device: str = "auto",
     reject: float = 0.0,
+    unknown: str | float = AUTO,
     limits: ServerLimits | None = None,
     workers: int = 1,
     on_start: Callable[[str], None] = lambda page_url: None,
@@ -139,6 +141,8 @@ def serve(
         token: Bearer token that requests must carry. None needs no token.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
         reject: Below this probability the label is 'unknown'.
+        unknown: The share of images of known classes to accept, ``auto`` or ``off``, as for
+            :class:`~tigranet.serving.predictor.Predictor`.
         limits: What a request may ask for, in each process.
         workers: Number of processes that answer requests. A worker that dies is replaced, and only its own requests
             are lost.
@@ -152,7 +156,9 @@ def serve(
     limits = limits or ServerLimits()
     if workers < 1:
         raise ValueError(f"expected at least 1 worker, got {workers}")
-    predictors = {name: Predictor(model, device=device, reject=reject) for name, model in models.items()}
+    predictors = {
+        name: Predictor(model, device=device, reject=reject, unknown=unknown) for name, model in models.items()
+    }
     with bind(host, port) as reserved:
         for predictor in predictors.values():
             predictor.network  # noqa: B018 (errors of the files, before the server starts)

@@ -179,7 +179,7 @@ def tensor_to_json(values: np.ndarray | Sequence[str]) -> list[Any]:
     """Convert an output to a flat list.
 
     Args:
-        values: Numbers, or strings.
+        values: Numbers, booleans, or strings.
 
     Returns:
         The values in row-major order.
@@ -191,13 +191,13 @@ def tensor_to_binary(values: np.ndarray | Sequence[str]) -> bytes:
     """Convert an output to binary data.
 
     Args:
-        values: Numbers in float32, or strings.
+        values: Numbers in float32, booleans, or strings.
 
     Returns:
         The bytes.
     """
     if isinstance(values, np.ndarray):
-        return values.astype("<f4").tobytes()
+        return values.tobytes() if values.dtype == bool else values.astype("<f4").tobytes()
     encoded = [value.encode("utf-8", "backslashreplace") for value in values]
     return b"".join(struct.pack("<I", len(element)) + element for element in encoded)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from tigranet.data import DataSet, LabelledImages, UnreadableFile, is_user_data
 from tigranet.data.user_data import read_user_images
 from tigranet.model import TIGraNet
-from tigranet.workflows.load_data import is_named_data_set, load_data
+from tigranet.workflows.load_data import is_named_data_set, load_data, repeat_grey
 from tigranet.workflows.saved_run import TRAINING_FILE, SavedRun
 
 
@@ -80,4 +80,5 @@ def load_labelled_data(
             if run.group is None:
                 raise
             raise ValueError(f"{error} (the group is that of the model's {TRAINING_FILE})") from None
-    return LabelledData(user.class_names, user.images, user.paths, user.groups, user.unreadable)
+    images = repeat_grey(user.images, network.in_maps)
+    return LabelledData(user.class_names, images, user.paths, user.groups, user.unreadable)

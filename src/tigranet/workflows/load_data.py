@@ -1,13 +1,13 @@
 """Load a named data set, or the user's own images."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from rich.console import Console
 
-from tigranet.data import REGISTRY, DataSet, UnreadableFile, is_user_data, load, load_user_data
+from tigranet.data import REGISTRY, DataSet, LabelledImages, UnreadableFile, is_user_data, load, load_user_data
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.data.leakage import hash_images
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
@@ -50,6 +50,7 @@ def load_data(
     size: int | None = None,
     max_size: int = MAX_DEFAULT_SIZE,
     color: bool = False,
+    channels: int | None = None,
     group: str | None = None,
     train_images: int | None = None,
     data_dir: Path | None = None,
@@ -63,7 +64,10 @@ def load_data(
         seed: Seed of the split into training, validation and test images.
         size: Side length of the user's images in pixels; by default their own, at most ``max_size``.
         max_size: Largest side length that is chosen if ``size`` is None.
-        color: Whether the user's images keep all channels.
+        color: Whether the user's images keep all channels. Grey images among images of three channels are repeated in
+            three channels.
+        channels: Number of channels that a network reads. For 3, grey images of the user are repeated in three channels
+            even if none has colours.
         group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
         train_images: Number of the user's images to train on; all others are test images.
         data_dir: Folder of the named data sets, see :func:`tigranet.data.data_folder`.
@@ -91,12 +95,32 @@ def load_data(
         data_set, unreadable_files = load_user_data(
             Path(data), seed, size, color, group, train_images, show_progress, max_size
         )
+    if channels is not None:
+        train, validation, test = (
+            repeat_grey(part, channels) for part in (data_set.train, data_set.validation, data_set.test)
+        )
+        data_set = replace(data_set, train=train, validation=validation, test=test)
     if console and unreadable_files:
         console.print(f"unreadable files, which are not used: {len(unreadable_files)}")
     if console and data_set.duplicates:
         for sentence in data_set.duplicates.describe():
             console.print(sentence, markup=False)
     return LoadedData(data_set, tuple(unreadable_files))
+
+
+def repeat_grey(part: LabelledImages, channels: int) -> LabelledImages:
+    """Repeat grey images in three channels for a network that reads three.
+
+    Args:
+        part: Images.
+        channels: Number of channels that the network reads.
+
+    Returns:
+        The images in three channels, without a copy, if they are grey and three are needed; otherwise ``part`` itself.
+    """
+    if channels != 3 or part.images.shape[1] != 1:
+        return part
+    return part._replace(images=part.images.expand(-1, 3, -1, -1))
 
 
 def _print_common_images(data: DataSet, console: Console) -> None:

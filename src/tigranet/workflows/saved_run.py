@@ -151,6 +151,7 @@ def load_data_of_run(
             seed=run.seed,
             size=network.image_size,
             color=network.in_maps > 1,
+            channels=network.in_maps,
             group=run.group,
             train_images=run.train_images,
             data_dir=data_dir,

@@ -173,6 +173,7 @@ def train(
         size=size,
         max_size=default_size_limit(architecture),
         color=color,
+        channels=None if start is None else start.in_maps,
         group=group,
         train_images=train_images,
         data_dir=data_dir,

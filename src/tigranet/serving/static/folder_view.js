@@ -1,5 +1,6 @@
 // Many images: answers in a table that can be sorted, filtered and saved.
 
+import { probabilityText } from "./answer_text.js";
 import { csvOf, download } from "./csv.js";
 import { predict } from "./server.js";
 import { drawThumbnail } from "./thumbnail.js";
@@ -12,10 +13,10 @@ const ALL = "";
 const find = (id) => document.getElementById(id);
 
 export class FolderView {
-  #entries = []; // {file, path, label, probability, error, row}
+  #entries = []; // {file, path, label, probability, unknown, confidence, note, error, row}
   #run = 0;
   #model = null;
-  #sort = { column: "probability", direction: -1 };
+  #sort = { column: "confidence", direction: -1 };
   #numRows = PAGE_ROWS;
   #openImage;
   #announce;
@@ -71,8 +72,10 @@ export class FolderView {
   }
 
   async #answer(file) {
-    const { label, probability } = await predict(this.#model, file);
-    return { label, probability };
+    const answer = await predict(this.#model, file);
+    const { label, probability, unknown } = answer;
+    // Unknown images come after all others, however probable their most probable class is.
+    return { label, probability, unknown, confidence: unknown ? probability - 1 : probability, note: probabilityText(answer) };
   }
 
   #finish(start, end = "") {
@@ -86,7 +89,7 @@ export class FolderView {
 
   #sortBy(column) {
     const isSame = this.#sort.column === column;
-    this.#sort = { column, direction: isSame ? -this.#sort.direction : column === "probability" ? -1 : 1 };
+    this.#sort = { column, direction: isSame ? -this.#sort.direction : column === "confidence" ? -1 : 1 };
     for (const heading of document.querySelectorAll("#answers th[data-column]")) {
       if (heading.dataset.column !== column) heading.removeAttribute("aria-sort");
       else heading.setAttribute("aria-sort", this.#sort.direction > 0 ? "ascending" : "descending");
@@ -163,6 +166,8 @@ export class FolderView {
     button.addEventListener("click", () => this.#openImage(entry.file));
     name.append(button);
     label.textContent = entry.label;
+    if (entry.unknown) label.title = entry.note;
+    row.className = entry.unknown ? "unknown" : "";
     probability.textContent = entry.probability.toFixed(4);
     probability.dataset.value = entry.probability;
     probability.className = "number";

@@ -1,5 +1,6 @@
 // One image: rotate it, and ask the models again at every angle.
 
+import { probabilityText, shortText } from "./answer_text.js";
 import { drawBase, drawRotated } from "./evidence.js";
 import { canvasOf, frameOf, inColour } from "./frame.js";
 import { Latest } from "./latest.js";
@@ -140,14 +141,14 @@ export class ImageView {
   /** Repeat the answers beside the angle, for narrow windows. */
   #showShortAnswer() {
     const answers = this.#cards.filter((card) => card.answer !== null).map((card) => card.answer);
-    find("short_answer").textContent = answers.map((answer) => `${answer.label} ${answer.probability.toFixed(4)}`).join(" · ");
+    find("short_answer").textContent = answers.map(shortText).join(" · ");
   }
 
   #announceLater() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       const answers = this.#cards.filter((card) => card.answer !== null);
-      const text = answers.map(({ model, answer }) => `${model}: ${answer.label}, ${answer.probability.toFixed(4)}`);
+      const text = answers.map(({ model, answer }) => `${model}: ${answer.label}, ${probabilityText(answer)}`);
       this.#announce(`${text.join("; ")}, at ${this.#angle} degrees`);
     }, ANNOUNCE_MILLISECONDS);
   }

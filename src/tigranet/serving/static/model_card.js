@@ -1,5 +1,6 @@
 // The answer of one model for the image at the current angle, compared with its answer at 0 degrees.
 
+import { mostProbable, probabilityText } from "./answer_text.js";
 import { drawBase, drawRotated, evidenceCanvas } from "./evidence.js";
 import { ProbabilityPlot } from "./probability_plot.js";
 
@@ -57,7 +58,9 @@ export class ModelCard {
     this.#root.dataset.angle = angle;
     this.showError(null);
     this.#find(".label").textContent = answer.label;
-    this.#find(".probability").textContent = answer.probability.toFixed(4);
+    this.#find(".probability").textContent = probabilityText(answer);
+    this.#root.dataset.unknown = answer.unknown;
+    this.#find(".unknown").hidden = !answer.unknown;
     this.#find(".change").textContent = this.#describeChange(answer, angle, label, change);
     this.#plot.add(angle, now, answer.label === this.#reference.label);
     this.#find(".plot figcaption").textContent = this.#plot.describe(label);
@@ -133,10 +136,6 @@ export class ModelCard {
     caption.replaceChildren(orange, ` pixels speak for “${name}”, `, blue, " pixels against it. The map is turned back to 0°.");
     canvas.setAttribute("aria-label", `Evidence for ${name} on the image at 0 degrees`);
   }
-}
-
-function mostProbable(probabilities) {
-  return Object.keys(probabilities).reduce((a, b) => (probabilities[b] > probabilities[a] ? b : a));
 }
 
 function numberCell(text, value) {
