@@ -57,7 +57,18 @@ def eth80(images: int, seed: int, folder: Path) -> DataSet:
     return _reduced("eth80", data.class_names, data.train, data.test, motion, images, seed)
 
 
-SETS: dict[str, Callable[[int, int, Path], DataSet]] = {"plankton": plankton, "steel": steel, "eth80": eth80}
+def digits(images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training and test images of the ten digits of MNIST."""
+    data = load("mnist-rot10", seed, folder)
+    return _reduced("digits", data.class_names, data.train, data.test, data.test_motion, images, seed)
+
+
+SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
+    "plankton": plankton,
+    "steel": steel,
+    "eth80": eth80,
+    "digits": digits,
+}
 """By name: functions of the number of training images, the seed and the data folder."""
 
 
