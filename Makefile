@@ -8,9 +8,14 @@ unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would 
 
 setup: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt  # --no-compile: Python compiles modules when they are first imported, which saves time here
+# --no-compile: Python compiles modules when they are first imported. Those that every command and test needs are imported
+# here, so that processes that start at the same time do not all compile them.
+COMMON_MODULES := lightning, matplotlib.pyplot, numba, onnx, onnxruntime, scipy.stats, sklearn.linear_model, torch._dynamo
+
+.venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -c "import $(COMMON_MODULES)"
 	touch $@
 
 CHROMIUM := apt-get -qq -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends chromium chromium-driver

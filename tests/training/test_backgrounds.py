@@ -6,7 +6,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from model_examples import GROUP_PYRAMID
 from tigranet import TIGraNet
 from tigranet.architecture import PRESETS
 from tigranet.data import LabelledImages
@@ -18,7 +17,7 @@ STEPS = {
     "oriented-small": 10,
     "oriented-large": 8,
     "pyramid-small": 30,
-    GROUP_PYRAMID: 60,
+    "LC[4,5]-GB[3]-D-MO[16]-S[0]": 60,
 }
 """Number of steps in which each network learns the shapes. The other presets have the same kinds of layers
 with more maps, and would take too long. Only the products of 'oriented-large' are smoothed."""
