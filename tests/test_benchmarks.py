@@ -236,6 +236,14 @@ def test_a_table_is_continued_with_the_rows_that_it_lacks(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
+def test_jobs_of_a_table_may_run_in_several_processes(tmp_path, capsys):
+    path, jobs = tmp_path / "table.csv", [((("square", number**2),),) for number in range(3)]
+    resumed_table.measure_rows(path, ("job",), jobs, dict, workers=2)
+    squares = {row["job"]: row["square"] for row in csv.DictReader(path.read_text().splitlines())}
+    assert squares == {str(job): str(number**2) for number, (job,) in enumerate(jobs)}
+    capsys.readouterr()
+
+
 def test_the_area_under_the_curve_is_that_of_scikit_learn():
     known, others = torch.randint(0, 9, (2, 50)).double()
     expected = roc_auc_score([0] * 50 + [1] * 50, torch.cat([known, others]))
