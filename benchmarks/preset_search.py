@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,13 @@ import torch
 from benchmarks.resumed_table import measure_rows
 from benchmarks.small_sets import MIN_CLASS_IMAGES, PLANKTON_CLASSES, select_classes
 from tigranet import Architecture, TIGraNet
+from tigranet.choices import Precision
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, LabelledImages, load
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.splits import draw, draw_balanced
 from tigranet.evaluation import accuracy, moved_accuracy
-from tigranet.training import Recipe, fit
+from tigranet.training import Hardware, Recipe, fit
 from tigranet.workflows.measured_training import count_parameters
 
 KEYS = ("data", "images", "network", "seed")
@@ -108,7 +110,7 @@ def _parse(network: str) -> tuple[str, dict[str, Any]]:
     return text, {name: float(value) if "." in value else int(value) for name, value in fields}
 
 
-def run(folder: Path, name: str, images: int, network: str, seed: int) -> dict[str, Any]:
+def run(folder: Path, name: str, images: int, network: str, seed: int, precision: Precision = "tf32") -> dict[str, Any]:
     """Train a network, and return its accuracies on validation images."""
     torch.set_num_threads(1)
     data = SETS[name](images, seed, folder)
@@ -120,15 +122,23 @@ def run(folder: Path, name: str, images: int, network: str, seed: int) -> dict[s
     window = choose_window("auto", architecture, data.train.images).window
     torch.manual_seed(seed)
     net = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1], window=window)
-    recipe = Recipe.for_network(net, images, **overrides, seed=seed)
+    count = len(data.train.labels)
+    recipe = Recipe.for_network(net, count, **overrides, seed=seed)
     if steps is not None:
-        recipe = replace(recipe, epochs=max(1, round(steps * recipe.batch_size / max(images, recipe.batch_size))))
-    fit(net, data.train, None, recipe)
+        recipe = replace(recipe, epochs=max(1, round(steps * recipe.batch_size / max(count, recipe.batch_size))))
+    start = perf_counter()
+    fit(net, data.train, None, recipe, hardware=Hardware(precision=precision))
+    seconds = perf_counter() - start
     motion = data.test_motion if data.test_motion.rotated else Isometry(rotated=True, padding=data.test_motion.padding)
     return {
         "as they are": round(accuracy(net, validation), 2),
         "rotated": round(moved_accuracy(net, validation, motion, seed).mean, 2),
         "parameters": count_parameters(net),
+        "training images": count,
+        "epochs": recipe.epochs,
+        "batch size": recipe.batch_size,
+        "precision": precision,
+        "seconds": round(seconds, 1),
     }
 
 

@@ -1,0 +1,145 @@
+"""Compare all presets, with the recipes that users get by default, by accuracy on validation images.
+
+    python -m benchmarks.presets --data-dir data/ --workers 12 --seeds 0 1 2 --output results/presets.csv
+
+Rows that the output file already contains are not measured again. The table is written next to it, as a ``.md`` file,
+with the time that each training would take on two CPU cores: the processor time per image and pixel of
+``results/training-cost.csv`` times the number of images and epochs. No test image is used, except that steel has so few
+images that those of training and validation are drawn from all of them.
+
+The networks are trained in bf16 on a GPU, because it takes half the time; ``tigranet train`` uses TF32 by default.
+"""
+
+import argparse
+import csv
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.preset_search import SETS, run
+from benchmarks.resumed_table import measure_rows
+from tigranet.architecture import PRESETS
+from tigranet.choose_architecture import choose_preset
+
+KEYS = ("data", "images", "network", "seed")
+ALL_IMAGES = 10**9
+"""Number of training images that stands for all of them."""
+CELLS = (
+    *itertools.product(("digits", "eth80", "photographs", "plankton"), (50, 300, 1_000)),
+    *itertools.product(("steel",), (50, 300)),
+    ("plankton-8", 320),
+    *itertools.product(("digits", "photographs", "plankton"), (5_000,)),
+    *itertools.product(("eth80", "digits", "photographs", "plankton"), (ALL_IMAGES,)),
+)
+"""Data sets and numbers of training images, the shorter trainings first."""
+SIDES = {"digits": 28, "eth80": 50, "photographs": 32, "plankton": 64, "plankton-8": 64, "steel": 64}
+"""Side length of the images in pixels."""
+CPU_CORES = 2
+TOLERANCE = 1.0
+"""Difference to the best preset that the default may have, in points."""
+
+Row = dict[str, str]
+
+
+def _mean_accuracy(row: Row) -> float:
+    """Return the mean of the accuracies on images as they are and rotated."""
+    return (float(row["as they are"]) + float(row["rotated"])) / 2
+
+
+def _cpu_minutes(row: Row, cost: dict[str, float]) -> float:
+    """Return the minutes of a training on two cores, if they share the work evenly."""
+    pixels = (SIDES[row["data"]] / 64) ** 2
+    steps_images = int(row["training images"]) * int(row["epochs"])
+    return cost[row["network"]] * pixels * steps_images / CPU_CORES / 60_000
+
+
+def _cell_line(rows: Sequence[Row], cost: dict[str, float]) -> str:
+    """Return the line of the table for one data set and number of training images."""
+    by_network: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_network[row["network"]].append(row)
+    count, side = int(rows[0]["training images"]), SIDES[rows[0]["data"]]
+    means = {network: fmean(map(_mean_accuracy, runs)) for network, runs in by_network.items()}
+    best = max(means.values())
+
+    def entry(network: str) -> str:
+        runs = by_network[network]
+        if not runs:
+            return "-"
+        upright, rotated = (fmean(float(run[column]) for run in runs) for column in ("as they are", "rotated"))
+        text = f"{upright:.1f} / {rotated:.1f}"
+        return f"{f'**{text}**' if means[network] == best else text}, {_cpu_minutes(runs[0], cost):.1f} min"
+
+    def distance(gpu: bool) -> str:
+        network = choose_preset(count, side, gpu)
+        return f"`{network}` {means[network] - best:+.1f}" if network in means else "-"
+
+    seeds = len({row["seed"] for row in rows})
+    cells = (rows[0]["data"], f"{count:,}", str(seeds), *map(entry, PRESETS), distance(True), distance(False))
+    return f"| {' | '.join(cells)} |"
+
+
+def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
+    """Return the table in Markdown.
+
+    Args:
+        rows: The measured rows.
+        cost: Processor time of one training image of 64x64 pixels in milliseconds, by preset.
+
+    Returns:
+        The page.
+    """
+    names = ("data", "images", "seeds", *(f"`{preset}`" for preset in PRESETS), "default on a GPU", "default on a CPU")
+    lines = [
+        "# All presets with their default recipes",
+        "",
+        "Accuracy on up to 1,000 validation images, as they are / rotated, in per cent, mean over the seeds, and minutes",
+        "of training on two CPU cores. Bold: the best mean of both accuracies. The last columns show by how many points",
+        f"the default is below it; it should be at most {TOLERANCE:g}.",
+        "",
+        f"| {' | '.join(names)} |",
+        f"| {' | '.join('---' for _ in names)} |",
+    ]
+    for cell in CELLS:
+        chosen = [row for row in rows if (row["data"], int(row["images"])) == cell]
+        lines += [_cell_line(chosen, cost)] if chosen else []
+    return "\n".join(lines) + "\n"
+
+
+def read_cost(path: Path) -> dict[str, float]:
+    """Return the processor time of one training image of 64x64 pixels in milliseconds, by preset."""
+    return {row["network"]: float(row["training, ms"]) for row in csv.DictReader(path.read_text().splitlines())}
+
+
+def main() -> None:
+    """Measure all rows that the output file does not contain yet, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, default=Path("data"))
+    parser.add_argument("--networks", nargs="+", choices=PRESETS, default=list(PRESETS))
+    parser.add_argument("--data", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--min-images", type=int, default=0)
+    parser.add_argument("--max-images", type=int, default=ALL_IMAGES, help="all of them by default")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--cost", type=Path, default=Path("results/training-cost.csv"))
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--render-only", action="store_true")
+    arguments = parser.parse_args()
+    jobs: list[tuple[Any, ...]] = [
+        (name, images, network, seed)
+        for seed, (name, images), network in itertools.product(arguments.seeds, CELLS, arguments.networks)
+        if name in arguments.data and arguments.min_images <= images <= arguments.max_images
+    ]
+    if not arguments.render_only:
+        measure = partial(run, arguments.data_dir, precision="bf16")
+        measure_rows(arguments.output, KEYS, jobs, measure, arguments.workers)
+    rows = list(csv.DictReader(arguments.output.read_text().splitlines()))
+    arguments.output.with_suffix(".md").write_text(render(rows, read_cost(arguments.cost)))
+
+
+if __name__ == "__main__":
+    main()
