@@ -97,9 +97,9 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
     lines = [
         "# All presets with their default recipes",
         "",
-        "Accuracy on up to 1,000 validation images, as they are / rotated, in per cent, mean over the seeds, and minutes",
-        "of training on two CPU cores. Bold: the best mean of both accuracies. The last columns show by how many points",
-        f"the default is below it; it should be at most {TOLERANCE:g}.",
+        "Accuracy on up to 1,000 validation images, as they are / rotated, in per cent, mean over the seeds, and",
+        "minutes of training on two CPU cores. Bold: the best mean of both accuracies. The last columns show by how",
+        f"many points the default is below it; it should be at most {TOLERANCE:g}.",
         "",
         f"| {' | '.join(names)} |",
         f"| {' | '.join('---' for _ in names)} |",

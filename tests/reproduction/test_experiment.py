@@ -19,7 +19,7 @@ def test_presets_of_tigranet_are_written_out():
 
 
 def test_tables_that_vary_the_number_of_training_images_have_a_curve_if_their_data_are_the_same():
-    assert [name for name, table in TABLES.items() if table.varies_training_size] == ["few", "plankton", "presets"]
+    assert [name for name, table in TABLES.items() if table.varies_training_size] == ["few", "plankton"]
     assert [name for name, table in TABLES.items() if table.has_curve] == ["few", "plankton"]
 
 

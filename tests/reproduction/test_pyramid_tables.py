@@ -2,8 +2,8 @@ from dataclasses import fields
 
 import pytest
 
-from tigranet.architecture import PRESETS, Architecture
-from tigranet.reproduction.pyramid_tables import PRESET_SIZES, PYRAMID_TABLES
+from tigranet.architecture import Architecture
+from tigranet.reproduction.pyramid_tables import PYRAMID_TABLES
 from tigranet.training import Recipe
 
 RECIPE_FIELDS = {field.name for field in fields(Recipe)}
@@ -85,18 +85,7 @@ def test_architectures_can_be_parsed():
             Architecture.parse(architecture)
 
 
-def test_all_presets_are_compared_on_validation_images_with_their_default_recipes():
-    table = PYRAMID_TABLES["presets"]
-    assert table.on_validation
-    assert not table.has_curve  # there are several data sets
-    assert all(row.on_validation and row.recipe == {} and not row.balanced_draw for row in table.rows)
-    for data, sizes in PRESET_SIZES.items():
-        for images in sizes:
-            rows = [row for row in table.rows if (row.data, row.images) == (data, images)]
-            assert [row.architecture for row in rows] == list(PRESETS)
-
-
 def test_no_row_is_measured_on_images_that_it_is_trained_on():
     for name, table in PYRAMID_TABLES.items():
         assert not any(row.on_validation and row.includes_validation for row in table.rows)
-        assert table.on_validation == (name in ("pyramid-ablation", "presets"))
+        assert table.on_validation == (name == "pyramid-ablation")

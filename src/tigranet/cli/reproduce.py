@@ -14,7 +14,7 @@ def reproduce(
         str,
         typer.Argument(
             help="table2, table3, table4 or ablation, for the paper's network; oriented, oriented-ablation or few, for "
-            "networks that are not in the paper; photographs, plankton, rotmnist, pyramid-ablation or presets, for "
+            "networks that are not in the paper; photographs, plankton, rotmnist or pyramid-ablation, for "
             "networks for larger images; or all."
         ),
     ],

@@ -8,10 +8,8 @@ from torch import nn
 from tigranet.data import DataSet
 from tigranet.evaluation.classification_scores import classification_scores
 from tigranet.evaluation.rotation_protocol import mean_colour, rotation_protocol
-from tigranet.evaluation.training_time import cpu_step_seconds
 from tigranet.reproduction.experiment import Column
 from tigranet.reproduction.results_file import Record
-from tigranet.training import Recipe
 
 PROTOCOL_COLUMNS: frozenset[Column] = frozenset(("protocol", "at_45", "at_90"))
 """Columns that need the accuracies at fixed angles."""
@@ -19,13 +17,12 @@ SCORE_COLUMNS: frozenset[Column] = frozenset(("balanced", "log_loss"))
 """Columns that need the probabilities of all classes."""
 
 
-def measure_columns(network: nn.Module, data: DataSet, recipe: Recipe, columns: Collection[Column]) -> Record:
+def measure_columns(network: nn.Module, data: DataSet, columns: Collection[Column]) -> Record:
     """Measure what some columns of a table need.
 
     Args:
         network: The trained network.
         data: The data set; its test images are measured.
-        recipe: The recipe that the network was trained with.
         columns: The columns of the table.
 
     Returns:
@@ -37,10 +34,4 @@ def measure_columns(network: nn.Module, data: DataSet, recipe: Recipe, columns: 
         record["rotations"] = rotation_protocol(network, data.test.images, data.test.labels, mean).to_json()
     if SCORE_COLUMNS.intersection(columns):
         record["scores"] = asdict(classification_scores(network, data.test, data.class_names))
-    if "cpu_minutes" in columns:
-        channels, height, width = data.train.images.shape[1:]
-        images = len(data.train.labels)
-        batch_size = min(recipe.batch_size, images)
-        step = cpu_step_seconds(network, (channels, height, width), len(data.class_names), batch_size)
-        record["cpu_seconds"] = round(step * recipe.epochs * -(-images // recipe.batch_size), 1)
     return record

@@ -21,7 +21,6 @@ Column = Literal[
     "balanced",
     "log_loss",
     "minutes",
-    "cpu_minutes",
 ]
 """A measured quantity that a table shows."""
 

@@ -5,7 +5,6 @@ All rows of a table are trained with one recipe, except where a row says so, so 
 
 from typing import Any
 
-from tigranet.architecture import PRESETS
 from tigranet.choices import Precision
 from tigranet.reproduction.architecture_variants import without_coarsening, without_residuals
 from tigranet.reproduction.experiment import C8, ROTATED_TRAINING, Experiment, TableSpec
@@ -14,7 +13,7 @@ from tigranet.training import Recipe
 SEEDS = 3
 """Number of runs of each experiment."""
 PRECISION: Precision = "bf16"
-"""Precision of matrix products in all tables but `presets`, which shows what users get by default."""
+"""Precision of matrix products in all tables."""
 INCLUDES_VALIDATION = True
 """Whether the final tables, not the ablation, train on the validation images too, as the published results do."""
 DISC: dict[str, Any] = {"window": "disc"}
@@ -90,17 +89,6 @@ ROTATED_DIGITS_RECIPE = SHARED_RECIPE | {
 """Budget, regularisation and augmentation of all rows on rotated digits, which are rotated once more in training."""
 ABLATION_EPOCHS = 20
 """Number of epochs of the ablation."""
-
-PRESET_SIZES: dict[str, tuple[int | None, ...]] = {
-    "mnist-rot10": (50, 300, 1_000, 5_000, None),
-    "eth80": (50, 300, 1_000, None),
-    "neu-steel": (50, None),
-    "cifar10": (50, 300, 1_000, 5_000, None),
-    "plankton": (50, 300, 1_000, 5_000, None),
-}
-"""Numbers of training images for which the presets are compared. Each data set has at least this many; None for all."""
-FRAME_FILLING = ("neu-steel", "cifar10")
-"""Data sets of images that fill their frame."""
 
 
 def _final(method: str, data: str, architecture: str, **changes: Any) -> Experiment:
@@ -182,23 +170,6 @@ def _pyramid_ablation(preset: str = "pyramid") -> tuple[Experiment, ...]:
     )
 
 
-def _presets(data: str, images: int | None) -> tuple[Experiment, ...]:
-    """Return all presets with their default recipes, trained on the same images and measured on validation images."""
-    return tuple(
-        Experiment(
-            "TIGraNet",
-            data,
-            preset,
-            note=preset,
-            options=DISC if preset in PYRAMIDS and data in FRAME_FILLING else {},
-            images=images,
-            balanced_draw=False,
-            on_validation=True,
-        )
-        for preset in PRESETS
-    )
-
-
 PYRAMID_TABLES = {
     "photographs": TableSpec(
         "CIFAR-10 trained upright and tested rotated, accuracy in per cent",
@@ -239,18 +210,6 @@ PYRAMID_TABLES = {
         (),
         _pyramid_ablation(),
         extra_columns=("test", "protocol", "at_45", "at_90", "minutes"),
-        seeds=SEEDS,
-    ),
-    "presets": TableSpec(
-        "All presets with their default recipes, accuracy on validation images in per cent",
-        (),
-        tuple(
-            experiment
-            for data, sizes in PRESET_SIZES.items()
-            for images in sizes
-            for experiment in _presets(data, images)
-        ),
-        extra_columns=("test", "rotated", "cpu_minutes", "minutes"),
         seeds=SEEDS,
     ),
 }

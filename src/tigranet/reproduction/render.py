@@ -32,7 +32,6 @@ COLUMN_TITLES: dict[Column, str] = {
     "balanced": "balanced accuracy",
     "log_loss": "log loss",
     "minutes": "minutes",
-    "cpu_minutes": "minutes on 2 CPU cores",
 }
 """The headings of the columns."""
 DECIMALS: dict[Column, int] = {"error": 2, "log_loss": 3}
@@ -44,10 +43,9 @@ COLUMN_NOTES: dict[Column, str] = {
     "balanced": "Balanced accuracy: mean over the classes of the accuracy on their images.",
     "log_loss": "Log loss: mean of minus the natural logarithm of the probability of the true class.",
     "minutes": "Minutes: duration of one training.",
-    "cpu_minutes": "Minutes on 2 CPU cores: number of steps times the duration of one step, without augmentation.",
 }
 """Explanations of columns, for the end of a table."""
-RARE_COLUMNS: tuple[Column, ...] = ("protocol", "at_45", "at_90", "balanced", "log_loss", "cpu_minutes")
+RARE_COLUMNS: tuple[Column, ...] = ("protocol", "at_45", "at_90", "balanced", "log_loss")
 """Columns that are measured for some tables only."""
 MOVED_COLUMNS: tuple[Column, ...] = ("moved", "nearest", "drop")
 """Columns without a value for data sets whose test images are not moved."""
@@ -78,8 +76,6 @@ def column_value(record: Record, column: Column) -> float | None:
             return 100 - record["test"]
         case "minutes":
             return record["seconds"] / 60
-        case "cpu_minutes":
-            return record["cpu_seconds"] / 60 if "cpu_seconds" in record else None
         case "protocol":
             return record.get("rotations", {}).get("mean")
         case "at_45" | "at_90":

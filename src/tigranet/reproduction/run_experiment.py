@@ -96,7 +96,7 @@ def run_experiment(
     )
     return (
         result.to_json()
-        | measure_columns(network, data, recipe, columns)
+        | measure_columns(network, data, columns)
         | {
             "row": experiment.name,
             "options": experiment.options,
