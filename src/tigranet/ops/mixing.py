@@ -18,8 +18,9 @@ from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_
 from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.ops.grid_spec import GridSpec
 
-MAX_MIXTURE_BYTES = 2 * 1024 * 1024
-"""Approximate size of the mixtures that are made before they are read."""
+MAX_MIXTURE_BYTES = 8 * 1024 * 1024
+"""Approximate size of the mixtures that are made before they are read: few enough for the last cache of a laptop, and
+enough that threads rarely wait for each other. With 2 MiB, two threads trained `oriented-small` a quarter slower."""
 
 
 @operation
