@@ -1,0 +1,40 @@
+"""The table of all presets marks the best network of each data set, and shows how far the defaults are below it."""
+
+from benchmarks import presets
+
+from tigranet.architecture import PRESETS
+from tigranet.choose_architecture import choose_preset
+
+
+def row(network, seed, upright, rotated, data="plankton", images=300):
+    accuracies = {"as they are": str(upright), "rotated": str(rotated)}
+    recipe = {"training images": str(min(images, 24_000)), "epochs": "60"}
+    return {"data": data, "images": str(images), "network": network, "seed": str(seed)} | accuracies | recipe
+
+
+def lines(rows):
+    return presets.render(rows, dict.fromkeys(PRESETS, 4.0)).splitlines()
+
+
+def test_the_best_network_is_that_with_the_highest_mean_over_seeds_and_both_accuracies():
+    rows = [row("pyramid-large", 0, 50, 40), row("pyramid-large", 1, 60, 50), row("pyramid-small", 0, 49, 49)]
+    (line,) = (line for line in lines(rows) if line.startswith("| plankton"))
+    assert "**55.0 / 45.0**" in line
+    assert "| 49.0 / 49.0" in line
+    assert f"`{choose_preset(300, 64, gpu=True)}` +0.0" in line
+    assert f"`{choose_preset(300, 64, gpu=False)}` -1.0" in line
+    assert "| plankton | 300 | 2 |" in line
+
+
+def test_the_time_on_two_cores_is_that_of_all_epochs_and_grows_with_the_pixels():
+    (line,) = (line for line in lines([row("pyramid", 0, 50, 50)]) if line.startswith("| plankton"))
+    assert "0.6 min" in line  # 300 images, 60 epochs, 4 ms, two cores
+    (line,) = (line for line in lines([row("pyramid", 0, 50, 50, "photographs")]) if line.startswith("| photographs"))
+    assert "0.1 min" in line  # a quarter of the pixels
+
+
+def test_all_images_have_a_row_of_their_own_and_networks_without_rows_are_empty():
+    rows = [row("pyramid", 0, 50, 50), row("pyramid", 0, 70, 70, images=presets.ALL_IMAGES)]
+    few, many = (line.split(" | ") for line in lines(rows) if line.startswith("| plankton"))
+    assert (few[1], many[1]) == ("300", "24,000")
+    assert sum(cell.strip(" |") == "-" for cell in few) == len(PRESETS) - 1 + 2  # nor are the defaults measured
