@@ -11,11 +11,13 @@ setup: .venv/installed
 # --no-compile: Python compiles modules when they are first imported. Those that every command and test needs are imported
 # here, so that processes that start at the same time do not all compile them.
 COMMON_MODULES := lightning, matplotlib.pyplot, numba, onnx, onnxruntime, scipy.stats, sklearn.linear_model, torch._dynamo
+TEST_MODULES := beartype.door, huggingface_hub.hf_api, hypothesis.extra.numpy, PIL.TiffImagePlugin, schemathesis, \
+  selenium.webdriver.chrome.webdriver, sklearn.utils.estimator_checks, starlette.testclient, tifffile, typer.testing, uvicorn
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -c "import $(COMMON_MODULES)"
+	$(BIN)/python -c "import $(COMMON_MODULES)" & $(BIN)/python -c "import $(TEST_MODULES)" && wait $$!
 	touch $@
 
 CHROMIUM := apt-get -qq -o DPkg::Lock::Timeout=120 install --yes --no-install-recommends chromium chromium-driver

@@ -1,7 +1,5 @@
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -253,7 +251,7 @@ print(json.dumps([results, peak() - before]))
 """
 
 
-def test_a_hostile_configuration_is_refused_within_a_second_and_200_mb(tmp_path):
+def test_a_hostile_configuration_is_refused_within_a_second_and_200_mb(tmp_path, warm_process):
     """Each folder has the weights of a small network without a checksum, so that only the configuration is wrong."""
     small = TIGraNet(SMALL, 2)
     state = {name: tensor.contiguous() for name, tensor in small.state_dict().items()}
@@ -266,7 +264,7 @@ def test_a_hostile_configuration_is_refused_within_a_second_and_200_mb(tmp_path)
         else:
             content = json.dumps({"architecture": SMALL, "num_classes": 2} | WRONG_CONFIGURATIONS[name][0]).encode()
         (tmp_path / name / "config.json").write_bytes(content)
-    process = subprocess.run([sys.executable, "-c", LOAD_ALL, str(tmp_path)], capture_output=True, text=True)
+    process = warm_process.run(LOAD_ALL, tmp_path)
     assert process.returncode == 0, process.stderr
     results, megabytes = json.loads(process.stdout)
     assert results.keys() == cases.keys()

@@ -4,8 +4,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -384,11 +382,9 @@ assert [os.waitpid(process, 0)[1] for process in others] == [0] * 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes by fork")
-def test_processes_that_decode_at_once_share_the_work_and_a_killed_one_blocks_nobody(files, cache):
+def test_processes_that_decode_at_once_share_the_work_and_a_killed_one_blocks_nobody(files, cache, warm_process):
     """Four processes decode the same files; then one of three is killed while it decodes."""
-    process = subprocess.run(
-        [sys.executable, "-c", PROCESSES, str(files[0].parent.parent)], capture_output=True, text=True, timeout=100
-    )
+    process = warm_process.run(PROCESSES, files[0].parent.parent, timeout=100)
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     results = [json.loads(line) for line in process.stdout.splitlines()]

@@ -20,6 +20,9 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+from typer.main import get_command
+
 from hostile.case import PYTHON_FUNCTIONS
 
 IDLE_SECONDS = 20
@@ -34,7 +37,7 @@ IMPORTS = (
     "tigranet.cli", "tigranet.workflows.predict", "tigranet.workflows.features", "tigranet.workflows.evaluate",
     "tigranet.workflows.report", "tigranet.workflows.compare", "tigranet.workflows.figures", "tigranet.workflows.train",
     "tifffile", "PIL.TiffImagePlugin", "PIL.PngImagePlugin", "matplotlib.figure", "matplotlib.backends.backend_agg",
-    "torchmetrics", "safetensors.torch", "multiprocessing.pool", "pyarrow",
+    "torchmetrics", "safetensors.torch", "multiprocessing.pool", "pyarrow", "rich._emoji_codes",
     *(f"encodings.{name}" for name in ("utf_8_sig", "utf_16", "utf_16_be", "utf_16_le", "unicode_escape", "idna")),
 )  # fmt: skip
 
@@ -50,9 +53,12 @@ def main() -> None:
 
 
 def _warm_up() -> None:
-    """Load a model and call commands that fail, to import what is imported only then."""
+    """Prepare what every case needs: the parser of the command line, and all that is imported only when it is used."""
     from tigranet import TIGraNet
+    from tigranet.cli import app as command_line
 
+    command_line.app = get_command(command_line.app)  # otherwise every command builds it again, in a third of its time
+    Image.init()  # a file in no known format makes Pillow import all its decoders
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere, redirect_stderr(nowhere):
         TIGraNet("SC[1,1]-S[1]", num_classes=2).save_pretrained(folder)
         for arguments in (["predict", folder, f"{folder}/none"], ["train", f"{folder}/none", "-o", f"{folder}/model"]):

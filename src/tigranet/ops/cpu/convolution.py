@@ -5,7 +5,7 @@ from typing import no_type_check
 import numpy as np
 
 from tigranet.ops.cpu.compile import compile_exact, compile_reassociated, kernel
-from tigranet.ops.cpu.stencil import PIECE, from_flat, multiply, recur, to_flat, wrap
+from tigranet.ops.cpu.stencil import PIECE, copy, from_flat, multiply, recur, to_flat, wrap
 
 
 @compile_exact
@@ -127,12 +127,13 @@ def convolution_backward(
                 if masked:
                     multiply(g[item, i, lo:hi], omega[item, lo:hi], upstream[i, : hi - lo])
                 else:
-                    upstream[i, : hi - lo] = g[item, i, lo:hi]
+                    copy(upstream[i, : hi - lo], g[item, i, lo:hi])
                 for m in range(degree + 1):
                     sums[i, m] += _dot(upstream[i, : hi - lo], powers[m, lo:hi])
             for m in range(degree + 1):
                 _combine(transposed[m], upstream, 0, hi - lo, local[m, lo:hi])
-        g_alpha[item] = sums
+        for i in range(outputs):  # an assignment of arrays compares their shapes, which takes 2 seconds to compile
+            copy(g_alpha[item, i], sums[i])
         g_mixed = local[degree]
         for m in range(degree - 1, -1, -1):
             to_flat(t[0], g_mixed, layout)
