@@ -62,7 +62,7 @@ MEMORY: tuple[tuple[Command, float, Expectation], ...] = (
     (PREDICT_CSV, 0.6, "fails"),
     (PREDICT_CSV, 1.2, "succeeds"),
     (TRAIN, 1.2, "fails"),
-    (TRAIN, 1.35, "succeeds"),
+    (TRAIN, 1.6, "succeeds"),
     (REPORT, 1.2, "fails"),
     (REPORT, 1.45, "succeeds"),
 )
