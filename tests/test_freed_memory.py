@@ -15,7 +15,7 @@ from tigranet.freed_memory import KEEP, RESTORE, keep_freed_memory
 
 BYTES = 48 * 2**20
 """glibc by itself maps an array of more than 32 MiB separately."""
-needs_glibc = pytest.mark.skipif(freed_memory._glibc() is None, reason="the C library is not glibc")
+needsglibc = pytest.mark.skipif(freed_memory.glibc() is None, reason="the C library is not glibc")
 
 
 class FakeLibrary(ctypes.CDLL):
@@ -41,7 +41,7 @@ def library(monkeypatch):
     for name in (*freed_memory.USER_VARIABLES, "GLIBC_TUNABLES"):
         monkeypatch.delenv(name, raising=False)
     fake = FakeLibrary()
-    monkeypatch.setattr(freed_memory, "_glibc", lambda: fake)
+    monkeypatch.setattr(freed_memory, "glibc", lambda: fake)
     monkeypatch.setattr(freed_memory, "_free_bytes", lambda library: library.free)
     return fake
 
@@ -110,7 +110,7 @@ def test_a_block_that_is_not_enabled_changes_nothing(library):
 
 
 def test_without_glibc_nothing_changes(monkeypatch):
-    monkeypatch.setattr(freed_memory, "_glibc", lambda: None)
+    monkeypatch.setattr(freed_memory, "glibc", lambda: None)
     with keep_freed_memory():
         assert freed_memory._open_blocks == 0
 
@@ -121,7 +121,7 @@ def test_systems_without_glibc_are_recognised(monkeypatch, error):
         raise error
 
     monkeypatch.setattr(os, "confstr", fail, raising=False)
-    assert freed_memory._glibc.__wrapped__() is None
+    assert freed_memory.glibc.__wrapped__() is None
 
 
 def test_an_old_glibc_that_cannot_count_free_memory_gives_it_back():
@@ -146,7 +146,7 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@needs_glibc
+@needsglibc
 def test_arrays_of_the_same_size_soon_cause_no_page_faults(monkeypatch):
     monkeypatch.setattr(freed_memory, "MAX_IDLE_BYTES", 0)
     with keep_freed_memory():
@@ -159,7 +159,7 @@ def test_arrays_of_the_same_size_soon_cause_no_page_faults(monkeypatch):
     assert afterwards >= pages / 2
 
 
-@needs_glibc
+@needsglibc
 def test_the_memory_is_given_back_after_the_block(monkeypatch):
     monkeypatch.setattr(freed_memory, "MAX_IDLE_BYTES", 0)
     with keep_freed_memory():

@@ -15,8 +15,8 @@ from torture.process import Outcome
 from torture.results import Observation, failure_problems, process_problems
 from torture.workspace import Workspace
 
-Expectation = Literal["succeeds", "fails", "either", "may abort"]
-"""How a command ends. Libraries in C end the process themselves where they get no memory: this is "may abort"."""
+Expectation = Literal["succeeds", "fails", "either"]
+"""How a command ends."""
 Mount = Callable[[Workspace, Path], AbstractContextManager[None]]
 
 
@@ -58,6 +58,15 @@ def _read_only_data(workspace: Workspace, folder: Path) -> AbstractContextManage
 
 HOME = (("HOME", "{folder}/home"), ("XDG_CACHE_HOME", ""), ("TIGRANET_CACHE", ""))
 """A home folder of its own, in which the cache is then."""
+MEMORY: tuple[tuple[Command, float, Expectation], ...] = (
+    (PREDICT_CSV, 0.6, "fails"),
+    (PREDICT_CSV, 1.2, "succeeds"),
+    (TRAIN, 1.2, "fails"),
+    (TRAIN, 1.6, "succeeds"),
+    (REPORT, 1.2, "fails"),
+    (REPORT, 1.45, "succeeds"),
+)
+"""Limits of the address space in GB: below and a little above what each command needs."""
 CONDITIONS = (
     *(
         Condition("full disk", f"train, {free} KiB free for the model", TRAIN, "fails", _full("model", free))
@@ -98,11 +107,11 @@ CONDITIONS = (
             "memory, ulimit -v",
             f"{command.name}, {size} GB",
             command,
-            "may abort",
+            expectation,
             limits=f"-v {size * 1e6:.0f}",
             repetition=command,
         )
-        for command, size in ((TRAIN, 1.2), (PREDICT_CSV, 1.2), (REPORT, 1.2), (PREDICT_CSV, 0.6))
+        for command, size, expectation in MEMORY
     ),
 )
 """All conditions."""
@@ -131,11 +140,9 @@ def run_condition(workspace: Workspace, condition: Condition) -> list[Observatio
         return [observation]
     observation.outcomes.append(outcome)
     observation.problems += process_problems(outcome) + _problems_of_end(condition, outcome)
-    # Without memory for numba, plain PyTorch trains a model with other last digits in the place of the older one.
-    has_any_content = condition.expectation == "may abort"
-    observation.problems += incomplete_files(folder) or _lost_files(workspace, command, folder, older, has_any_content)
+    observation.problems += incomplete_files(folder) or _lost_files(workspace, command, folder, older)
     leftovers = temporary_files(folder)
-    if leftovers and condition.expectation != "may abort":
+    if leftovers:
         observation.problems.append(f"temporary files stay: {', '.join(path.name for path in leftovers)}")
     make_older(leftovers)
     repetition = condition.repetition or command
@@ -157,25 +164,16 @@ def run_condition(workspace: Workspace, condition: Condition) -> list[Observatio
 
 def _problems_of_end(condition: Condition, outcome: Outcome) -> list[str]:
     is_success = outcome.code == 0
-    if condition.expectation == "may abort":
-        return []
     if condition.expectation != "either" and is_success != (condition.expectation == "succeeds"):
         return [f"expected that it {condition.expectation}, got exit code {outcome.code}: {outcome.reason}"]
     return [] if is_success else failure_problems(outcome)
 
 
-def _lost_files(
-    workspace: Workspace, command: Command, folder: Path, older: dict[str, str], has_any_content: bool
-) -> list[str]:
-    """Return the files of the earlier run that are gone without a complete new one in their place.
-
-    With ``has_any_content`` the new files, which are complete, may differ from those of an uninterrupted run.
-    """
+def _lost_files(workspace: Workspace, command: Command, folder: Path, older: dict[str, str]) -> list[str]:
+    """Return the files of the earlier run that are gone without a complete new one in their place."""
     reference, content = workspace.references.get(command.name, {}), fingerprints(folder)
     return [
         f"{name} of the earlier run is lost"
         for name in older
-        if name.startswith(command.final_files)
-        and not (name in content and has_any_content)
-        and content.get(name) not in (older[name], reference.get(name))
+        if name.startswith(command.final_files) and content.get(name) not in (older[name], reference.get(name))
     ]

@@ -21,8 +21,7 @@ CONDITIONS = """\
 
 Each command must succeed, or fail with exit code 1 and one line that gives the reason. It must not lose results of an
 earlier run. It then runs again without the condition, and must give the results of an undisturbed run. Of two commands
-at once, at least one must succeed. Where a library gets no memory, it may end the process itself, with a message of its
-own. No process may take longer than {seconds:.0f} s or more than {gigabytes:.1f} GB.
+at once, at least one must succeed. No process may take longer than {seconds:.0f} s or more than {gigabytes:.1f} GB.
 """
 
 

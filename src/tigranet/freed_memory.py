@@ -64,7 +64,7 @@ def keep_freed_memory(enabled: bool = True) -> Iterator[None]:
         ...     for images in torch.rand(20, 28 * 28).split(10):
         ...         network(images).sum().backward()
     """
-    library = _glibc() if enabled and not _chosen_by_user() else None
+    library = glibc() if enabled and not _chosen_by_user() else None
     if library is None:
         yield
         return
@@ -107,13 +107,13 @@ def _free_bytes(library: ctypes.CDLL) -> int:
 
 
 @cache
-def _glibc() -> ctypes.CDLL | None:
+def glibc() -> ctypes.CDLL | None:
     """Return glibc, or None if the process does not use it."""
     try:
-        is_glibc = bool(os.confstr("CS_GNU_LIBC_VERSION"))
+        isglibc = bool(os.confstr("CS_GNU_LIBC_VERSION"))
     except (AttributeError, ValueError, OSError):  # Windows, macOS, musl
         return None
-    return ctypes.CDLL(None) if is_glibc else None
+    return ctypes.CDLL(None) if isglibc else None
 
 
 def _chosen_by_user() -> bool:

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from onnx import numpy_helper
@@ -15,6 +16,7 @@ from tigranet.export import onnx_file
 from tigranet.export.comparison import example_images
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
+from tigranet.layers.steerable_conv import SteerableConv
 from tigranet.pretrained import shipped
 
 SIZES = (12, 12), (13, 13), (16, 16), (11, 14)
@@ -106,6 +108,24 @@ def test_every_constant_is_used():
     model = build_onnx(model_interface(calibrated("MC[4,2]-OP[2]-MC[4,2]-S[1]")))
     used = {name for node in model.graph.node for name in node.input}
     assert {constant.name for constant in model.graph.initializer} <= used
+
+
+def test_a_group_convolution_stores_its_weights_and_the_runtime_rotates_them_when_it_loads_the_file(tmp_path):
+    net = calibrated("LC[12,5,8]-GB[3]-MO[6]-S[1]")
+    model = build_onnx(model_interface(net))
+    stored = sum(numpy_helper.to_array(constant).nbytes for constant in model.graph.initializer)
+    weights = sum(tensor.nbytes for tensor in net.state_dict().values())
+    rotated = sum(conv.filters().nbytes for conv in net.modules() if isinstance(conv, SteerableConv))
+    assert stored < 1.3 * weights < 0.2 * rotated  # the circular harmonics are also stored
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    loaded = onnx.load(tmp_path / "loaded.onnx").graph
+    constants = {constant.name for constant in loaded.initializer}
+    filters = [node.input[1] for node in loaded.node if node.op_type == "Conv"]
+    assert len(filters) >= 4
+    assert set(filters) <= constants
 
 
 @pytest.mark.parametrize("name", ["oriented-mnist-012", "paper-mnist-012", "pyramid"])

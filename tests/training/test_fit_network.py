@@ -124,7 +124,7 @@ def test_nothing_is_printed_without_a_console(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.skipif(freed_memory._glibc() is None, reason="the C library is not glibc")
+@pytest.mark.skipif(freed_memory.glibc() is None, reason="the C library is not glibc")
 def test_freed_memory_is_kept_during_the_training_and_not_afterwards():
     open_blocks = []
 

@@ -26,6 +26,7 @@ from tigranet.cli.serve import serve
 from tigranet.cli.streams import flush_results, prepared_streams
 from tigranet.cli.suggest import suggest
 from tigranet.cli.train import train
+from tigranet.memory_limit import TooLittleMemoryError, describe_shortage, within_memory
 from tigranet.terminal_text import escape_control_characters
 
 
@@ -93,7 +94,7 @@ for command, example in (
     (reproduce, "tigranet reproduce table2 --quick"),
     (bench, "tigranet bench oriented --size 28"),
 ):
-    app.command(epilog=f"Example: {example}")(command)
+    app.command(epilog=f"Example: {example}")(within_memory(command))
 
 app.add_typer(data_app, name="data")
 data_app.command("list", epilog="Example: tigranet data list")(list_data)
@@ -180,8 +181,8 @@ def describe_error(error: Exception) -> str:
         >>> describe_error(KeyError("a")), describe_error(ValueError("no class 'a\nb'"))
         ("KeyError: 'a'", "no class 'a\\nb'")
     """
-    if isinstance(error, MemoryError) and not str(error):
-        error = MemoryError("this needs more memory than there is")
-    kind = "" if isinstance(error, ValueError | TypeError | OSError | ImportError) else f"{type(error).__name__}: "
-    message = re.sub(r"\n\s+", " ", f"{kind}{error}")  # indented lines are the layout of some library's message
+    is_own_type = isinstance(error, ValueError | TypeError | OSError | ImportError | TooLittleMemoryError)
+    kind = "" if is_own_type else f"{type(error).__name__}: "
+    text = describe_shortage(error) or f"{kind}{error}"
+    message = re.sub(r"\n\s+", " ", text)  # indented lines are the layout of some library's message
     return "\n  ".join(map(escape_control_characters, [message, *getattr(error, "__notes__", ())]))

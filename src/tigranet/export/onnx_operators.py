@@ -82,6 +82,16 @@ def _conv2d(graph: OnnxGraph, node: fx.Node, x: Any, weight: Any, bias: Any = No
     return graph.write("Conv", x, weight, bias)
 
 
+@translates("convolve_with_rotations")
+def _convolve_with_rotations(
+    graph: OnnxGraph, node: fx.Node, y: Any, filters: Any, bias: Any, weight: Any, differences: Any, basis: Any
+) -> str:
+    """Write the axes (out, j, i, in, basis) of the selected weights, then (j, out, i, in, pixels) of the filters."""
+    selected = graph.write("Gather", weight, differences, axis=1)
+    rotated = graph.write("MatMul", graph.write("Transpose", selected, perm=[1, 0, 2, 3, 4]), basis)
+    return graph.write("Conv", y, graph.write("Reshape", rotated, list(graph.value(filters).shape)), bias)
+
+
 @translates("convolve_each_map")
 def _convolve_each_map(graph: OnnxGraph, node: fx.Node, z: Any, stencil: Any, padding: int = 0, stride: int = 1) -> str:
     maps = graph.value(z).shape[1]

@@ -1,7 +1,8 @@
 """The group convolutions LC and GC, the block GB and the maximum MO in operations that every exporter knows."""
 
+import torch.fx
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tigranet.export.portable_grid import Images, OtherMaps, PortableGrid
@@ -13,7 +14,11 @@ from tigranet.layers.steerable_conv import SteerableConv
 
 
 class PortableGroupConv(nn.Module):
-    """The layers :class:`LiftingConv` and :class:`GroupConv`: the rotated filters are constants.
+    """The layers :class:`LiftingConv` and :class:`GroupConv`.
+
+    The rotated filters are constants, up to 16 times as large as the weights that they are computed from. A format
+    whose programs compute constants when they are loaded can store the weights instead, see
+    :func:`convolve_with_rotations`.
 
     Args:
         layer: The layer to export.
@@ -21,17 +26,24 @@ class PortableGroupConv(nn.Module):
     """
 
     filters: Float[Tensor, "out_maps in_maps size size"]
+    weight: Float[Tensor, "out_features in_orientations in_features basis"]
+    differences: Int[Tensor, "orientations in_orientations"]
+    basis: Float[Tensor, "orientations 1 1 basis pixels"]
     bias: Float[Tensor, " out_maps"] | None
 
     def __init__(self, layer: SteerableConv, norm: OrientationNorm | None = None) -> None:
         super().__init__()
         self.border = layer.size // 2
         self.rectified = norm is not None
-        filters, bias = layer.filters().detach(), None
+        filters, weight, bias = layer.filters().detach(), layer.weight.detach(), None
         if norm is not None:
             gain, bias = normalising_affine(norm)
             filters = filters * gain[:, None, None, None]
+            weight = weight * gain[: layer.out_features, None, None, None]  # the same for all orientations
         self.register_buffer("filters", filters)
+        self.register_buffer("weight", weight.permute(0, 2, 1, 3).contiguous())
+        self.register_buffer("differences", layer.orientation_differences())
+        self.register_buffer("basis", layer.basis.to(weight.dtype)[:, None, None])
         self.register_buffer("bias", bias)
 
     def forward(self, y: Images, grid: PortableGrid) -> OtherMaps:
@@ -44,8 +56,37 @@ class PortableGroupConv(nn.Module):
         Returns:
             The output maps.
         """
-        z = F.conv2d(grid.pad(y, self.border), self.filters, self.bias)
+        factors = self.weight, self.differences, self.basis
+        z = convolve_with_rotations(grid.pad(y, self.border), self.filters, self.bias, *factors)
         return F.relu(z) if self.rectified else z
+
+
+@torch.fx.wrap  # One operation of the exported graph, which is written in two ways.
+def convolve_with_rotations(
+    y: Float[Tensor, "batch in_maps height width"],
+    filters: Float[Tensor, "out_maps in_maps size size"],
+    bias: Float[Tensor, " out_maps"] | None,
+    weight: Float[Tensor, "out_features in_orientations in_features basis"],
+    differences: Int[Tensor, "orientations in_orientations"],
+    basis: Float[Tensor, "orientations 1 1 basis pixels"],
+) -> Float[Tensor, "batch out_maps new_height new_width"]:
+    """Convolve maps with the filters of a group convolution.
+
+    PyTorch's programs use the filters as they are. The translation to ONNX computes them from the last three arguments,
+    as :meth:`SteerableConv.filters` does: the file is smaller, and a runtime computes them once, when it is loaded.
+
+    Args:
+        y: Maps with a border.
+        filters: The filters.
+        bias: A number to add to each output map.
+        weight: The learned weights, with the normalisation that follows.
+        differences: The entry of the weights for each output and input orientation.
+        basis: The circular harmonics, rotated to each orientation.
+
+    Returns:
+        The output maps.
+    """
+    return F.conv2d(y, filters, bias)
 
 
 class PortableOrientationNorm(nn.Module):

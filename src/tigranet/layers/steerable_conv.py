@@ -75,7 +75,7 @@ class SteerableConv(nn.Module):
             entry j - i of the weights.
         """
         with torch.autocast(self.weight.device.type, enabled=False):
-            weight = self.weight[:, :, self._orientation_differences()]  # (out, in, j, i, basis)
+            weight = self.weight[:, :, self.orientation_differences()]  # (out, in, j, i, basis)
             filters = torch.einsum("oajib,jbp->joiap", weight, self.basis.to(weight.dtype))
         return filters.reshape(self.out_maps, self.in_maps, self.size, self.size)
 
@@ -90,7 +90,8 @@ class SteerableConv(nn.Module):
             _stored_filters[self] = stored
         return stored[2]
 
-    def _orientation_differences(self) -> Int[Tensor, "orientations in_orientations"]:
+    def orientation_differences(self) -> Int[Tensor, "orientations in_orientations"]:
+        """Return the entry j - i of the weights for each output orientation j and input orientation i."""
         output = torch.arange(self.orientations, device=self.weight.device)
         return (output[:, None] - output[None, : self.in_orientations]) % self.in_orientations
 
