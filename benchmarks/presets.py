@@ -38,6 +38,8 @@ CELLS = (
 """Data sets and numbers of training images, the shorter trainings first."""
 SIDES = {"digits": 28, "eth80": 50, "photographs": 32, "plankton": 64, "plankton-8": 64, "steel": 64}
 """Side length of the images in pixels."""
+COST_SIDE = 64
+"""Side length of the images whose cost was measured; the cost of others is proportional to their pixels."""
 CPU_CORES = 2
 TOLERANCE = 1.0
 """Difference to the best preset that the default may have, in points."""
@@ -52,7 +54,7 @@ def _mean_accuracy(row: Row) -> float:
 
 def _cpu_minutes(row: Row, cost: dict[str, float]) -> float:
     """Return the minutes of a training on two cores, if they share the work evenly."""
-    pixels = (SIDES[row["data"]] / 64) ** 2
+    pixels = (SIDES[row["data"]] / COST_SIDE) ** 2
     steps_images = int(row["training images"]) * int(row["epochs"])
     return cost[row["network"]] * pixels * steps_images / CPU_CORES / 60_000
 
@@ -112,7 +114,8 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
 
 def read_cost(path: Path) -> dict[str, float]:
     """Return the processor time of one training image of 64x64 pixels in milliseconds, by preset."""
-    return {row["network"]: float(row["training, ms"]) for row in csv.DictReader(path.read_text().splitlines())}
+    rows = csv.DictReader(path.read_text().splitlines())
+    return {row["network"]: float(row["training, ms"]) for row in rows if row["size"] == str(COST_SIDE)}
 
 
 def main() -> None:

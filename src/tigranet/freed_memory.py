@@ -110,10 +110,10 @@ def _free_bytes(library: ctypes.CDLL) -> int:
 def glibc() -> ctypes.CDLL | None:
     """Return glibc, or None if the process does not use it."""
     try:
-        isglibc = bool(os.confstr("CS_GNU_LIBC_VERSION"))
+        is_glibc = bool(os.confstr("CS_GNU_LIBC_VERSION"))
     except (AttributeError, ValueError, OSError):  # Windows, macOS, musl
         return None
-    return ctypes.CDLL(None) if isglibc else None
+    return ctypes.CDLL(None) if is_glibc else None
 
 
 def _chosen_by_user() -> bool:

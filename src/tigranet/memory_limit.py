@@ -38,10 +38,10 @@ NEEDED_BYTES = {
     "export": 1180 * MB,
     "serve": 1160 * MB,
     "report": 1460 * MB,
-    "figures": 1360 * MB,
-    "angles": 1360 * MB,
-    "reproduce": 1360 * MB,
-    "bench": 1060 * MB,
+    "figures": 1580 * MB,
+    "angles": 1580 * MB,
+    "reproduce": 1580 * MB,
+    "bench": 1700 * MB,
 }
 """Address space that each command needs in any case, with one thread."""
 OPTION_BYTES = {"parquet": 105 * MB}
