@@ -47,7 +47,10 @@ class CostJob(NamedTuple):
 
 
 def all_jobs(networks: list[str], sizes: list[int], precisions: tuple[str, ...], device: torch.device) -> list[CostJob]:
-    """Return all rows to measure, the important ones first, and sizes in ascending order."""
+    """Return all rows to measure, the important ones first, and sizes in ascending order.
+
+    On a GPU, float32 without TF32 is measured for the important networks only. One image has only the first precision.
+    """
     known = candidates()
     jobs = [
         CostJob(network, size, work, precision)
@@ -56,6 +59,8 @@ def all_jobs(networks: list[str], sizes: list[int], precisions: tuple[str, ...],
         for network in networks
         for size in sorted(sizes)
         if known[network].applies(work, precision, device)
+        and (precision != "float32" or device.type == "cpu" or network in FIRST_NETWORKS)
+        and (work != ONE_IMAGE or precision == precisions[0])
     ]
 
     def rank(job: CostJob) -> tuple[bool, bool]:

@@ -75,7 +75,7 @@ def measure_cost(
         _time(step, 1, device)  # compiles
         memory, step_seconds, batch = _peak_bytes(step, device), _time(step, 1, device), 1
         if work != ONE_IMAGE:
-            limits = [pixels / size**2, MAX_BATCH]
+            limits = [candidate.batch_share * pixels / size**2, MAX_BATCH]
             if device.type == "cpu":  # one image does not fill a GPU
                 limits.append(seconds / 3 / step_seconds)
             if max_bytes and memory:

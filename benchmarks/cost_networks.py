@@ -31,6 +31,8 @@ class CostCandidate:
     """The only type of device that it computes on, if not all."""
     capturable: bool = True
     """Whether a step can be recorded as a CUDA graph."""
+    batch_share: float = 1.0
+    """Number of images per step as a share of that of other networks, for networks that need very much memory."""
 
     def applies(self, work: str, precision: str, device: torch.device) -> bool:
         """Say whether a piece of work exists for this network.
@@ -60,7 +62,10 @@ def candidates() -> dict[str, CostCandidate]:
         "resnet18": CostCandidate(lambda size: ResNet("resnet18", CLASSES, size)),
         "small CNN": CostCandidate(lambda size: ConvNet("gap", CLASSES, size)),
         "ChebConv": CostCandidate(
-            lambda size: ChebConvNetwork((16, 16, 32), 6, CLASSES, size), needs="torch_geometric", capturable=False
+            lambda size: ChebConvNetwork((16, 16, 32), 6, CLASSES, size),
+            needs="torch_geometric",
+            capturable=False,
+            batch_share=1 / 16,
         ),
         **{
             f"{preset}, onnxruntime": CostCandidate(
