@@ -33,6 +33,8 @@ BATCH_PIXELS = {"cpu": 16 * 64**2, "cuda": 64 * 224**2}
 """Number of pixels of a batch. The cost per pixel is compared at the same number of pixels."""
 MEASUREMENT_SECONDS = {"cpu": 1.5, "cuda": 0.15}
 """Approximate duration of the timed steps of a row."""
+EXPECTED = "expected"
+"""End of the note of a row that is not measured because of what a smaller size costs."""
 MEMORY_SHARE = 0.5
 """The share of the free memory that a step may need."""
 
@@ -83,10 +85,16 @@ def predicted(job: CostJob, rows: list[dict[str, Any]]) -> tuple[float, float] |
     """Predict seconds and bytes of one image from the largest smaller size, in proportion to the pixels.
 
     Returns:
-        Both numbers, infinity where the smaller size was not measured because it took too long, or None if no smaller
-        size has a row.
+        Both numbers, infinity where the smaller size was not measured because it would have cost too much, or None if
+        no smaller size has a row.
     """
-    smaller = [row for row in rows if job_of(row)._replace(size=job.size) == job and int(row["size"]) < job.size]
+    smaller = [
+        row
+        for row in rows
+        if job_of(row)._replace(size=job.size) == job
+        and int(row["size"]) < job.size
+        and (row["ms"] or row["note"].endswith(EXPECTED))
+    ]
     if not smaller:
         return None
     row = max(smaller, key=lambda row: int(row["size"]))
@@ -118,9 +126,9 @@ def measure_job(
     if (expected := predicted(job, rows)) is not None:
         seconds, size = expected
         if seconds > step_seconds:
-            return empty | {"note": f"not measured: more than {step_seconds:g} s per image expected"}
+            return empty | {"note": f"not measured: more than {step_seconds:g} s per image {EXPECTED}"}
         if size > memory:
-            return empty | {"note": f"not measured: {size / 2**30:.1f} GiB per image expected"}
+            return empty | {"note": f"not measured: {size / 2**30:.1f} GiB per image {EXPECTED}"}
     try:
         cost = measure_cost(
             candidate,
@@ -132,8 +140,8 @@ def measure_job(
             MEASUREMENT_SECONDS[device.type],
             memory,
         )
-    except torch.OutOfMemoryError:
-        return empty | {"note": "not measured: out of memory"}
+    except RuntimeError as error:  # also where memory is not sufficient; the other rows are still worth measuring
+        return empty | {"note": f"not measured: {str(error).strip().splitlines()[0]}"}
     finally:
         gc.collect()
         if device.type == "cuda":

@@ -66,9 +66,20 @@ def test_work_that_would_take_too_long_is_named_instead_of_measured(tiny_network
     rows = [cost_row("resnet18", 64, ms=1, mib=1e9)]
     assert "GiB" in cost_by_size.measure_job(job, TINY["resnet18"], rows, CPU, step_seconds=3)["note"]
     larger = cost_by_size.CostJob("resnet18", 256, cost_networks.TRAINING, "bf16")
-    skipped = cost_row("resnet18", 128, ms="") | {"note": "not measured"}
+    skipped = cost_row("resnet18", 128, ms="") | {"note": "not measured: 5 GiB per image expected"}
     assert cost_by_size.predicted(larger, [*rows, skipped]) == (float("inf"), float("inf"))
     assert cost_by_size.predicted(larger._replace(network="small CNN"), rows) is None
+
+
+def test_a_measurement_that_fails_has_a_row_with_the_reason(tiny_networks):
+    def fail(size):
+        raise RuntimeError(f"no kernel for {size} pixels\nand so on")
+
+    job = cost_by_size.CostJob("resnet18", 64, cost_networks.TRAINING, "float32")
+    row = cost_by_size.measure_job(job, cost_networks.CostCandidate(fail), [], CPU, step_seconds=3)
+    assert row["note"] == "not measured: no kernel for 64 pixels"
+    larger = job._replace(size=128)
+    assert cost_by_size.predicted(larger, [job._asdict() | row]) is None
 
 
 def test_what_decides_is_measured_first_and_sizes_ascend():
