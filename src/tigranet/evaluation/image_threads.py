@@ -17,8 +17,9 @@ from torch import Tensor
 
 MIN_PART = 4
 """Smallest number of images of a part. Fewer images are divided operation by operation."""
-PARTS_PER_THREAD = 4
-"""Number of parts of a large batch for each thread, so that a thread that is interrupted delays the others little."""
+PARTS_PER_THREAD = 16
+"""Number of parts of a large batch for each thread: so many that a thread that is interrupted delays the others little,
+and that the cache holds more of what one operation writes for the next."""
 MAX_THREADS = 8
 """Largest number of threads. More of them would wait for Python's global lock; operations then use several cores."""
 
@@ -71,7 +72,7 @@ def apply_in_threads(function: Callable[[Tensor], Tensor], batch: Tensor) -> Ten
 
 
 def _split(batch: Tensor, threads: int) -> list[Tensor]:
-    """Return the images in parts, the same number of parts for each thread.
+    """Return the images in parts, about the same number of parts for each thread.
 
     All parts have the same number of images, because the last bits of a matrix product may depend on it, and images
     that are equal should have equal results. The last part therefore repeats some images of the one before it.
