@@ -58,6 +58,7 @@ container-check: setup  # the steps of the Dockerfile without Docker, with depen
 bench: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.cost_by_size --device cpu --output results/cost-cpu.csv
 	$(if $(BEFORE),$(BIN)/python -m benchmarks.compare_versions $(BEFORE))
 
 torture: setup  # 25 minutes; mounting full and read-only disks needs root

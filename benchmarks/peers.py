@@ -94,6 +94,38 @@ class ChebConvLaplacian(Laplacian):
         return self._product(y.transpose(-1, -2)).transpose(-1, -2)
 
 
+class ChebConvNetwork(nn.Module):
+    """A network of PyTorch Geometric's ChebConv layers with ReLU, the mean over all pixels, and a linear layer.
+
+    A batch of images is one large graph, as its users write it. Every layer normalises the Laplacian in every call.
+
+    Args:
+        maps: Number of maps of each layer.
+        orders: Number of Chebyshev polynomials of each layer, the degree plus 1.
+        num_classes: Number of classes.
+        size: Side length of the images.
+    """
+
+    def __init__(self, maps: tuple[int, ...], orders: int, num_classes: int, size: int) -> None:
+        super().__init__()
+        from torch_geometric.nn import ChebConv
+
+        self.layers = nn.ModuleList(ChebConv(ins, outs, orders) for ins, outs in pairwise((1, *maps)))
+        self.classifier = nn.Linear(maps[-1], num_classes)
+        self.register_buffer("edge_index", edges(size)[0])
+        self.size = size
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits of images (batch, 1, size, size)."""
+        batch, nodes = len(images), self.size**2
+        offsets = torch.arange(batch, device=images.device).repeat_interleave(self.edge_index.shape[1]) * nodes
+        edge_index = self.edge_index.repeat(1, batch) + offsets
+        x = images.reshape(batch * nodes, 1)
+        for layer in self.layers:
+            x = layer(x, edge_index).relu()
+        return self.classifier(x.view(batch, nodes, -1).mean(1))
+
+
 def scattering_network(size: int, units: tuple[int, ...], num_classes: int, device: torch.device) -> nn.Module | None:
     """Return kymatio's scattering (two layers, two scales) with fully connected layers.
 

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
+from tigranet import idle_threads
 from tigranet.idle_threads import WAITING_VARIABLES
 
 
@@ -47,6 +49,52 @@ def test_the_choice_of_the_user_is_kept(name, value):
     assert run(code, **{name: value}) == dict.fromkeys(WAITING_VARIABLES) | {name: value}
 
 
-def test_nothing_is_changed_if_pytorch_is_loaded_already():
+def test_the_environment_stays_as_it_is_if_pytorch_is_loaded_already():
     code = "import json, os, threading, torch, tigranet; print(json.dumps(os.environ.get('OMP_WAIT_POLICY')))"
     assert run(code) is None
+
+
+IDLE_TIME = """
+import json, time, torch
+if {import_tigranet}: import tigranet
+torch.set_num_threads(2)
+numbers = torch.rand(2_000_000)
+numbers += 1
+start = time.process_time()
+for _ in range(50):
+    numbers += 1
+    time.sleep(0.004)
+print(json.dumps(time.process_time() - start))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or (os.cpu_count() or 1) < 2, reason="GNU's OpenMP spins on two cores")
+def test_threads_sleep_between_operations_although_pytorch_is_loaded_first():
+    """Between the operations the process sleeps, so that all processor time beyond theirs is that of spinning."""
+    spinning, sleeping = (run(IDLE_TIME.format(import_tigranet=value)) for value in (False, True))
+    assert sleeping < 0.7 * spinning
+
+
+def test_threads_of_other_libraries_are_told_to_sleep():
+    times = []
+
+    class LlvmOpenMP:
+        @staticmethod
+        def kmp_set_blocktime(milliseconds):
+            times.append(milliseconds.value)
+
+    idle_threads._spin_less("libomp", LlvmOpenMP())
+    idle_threads._spin_less("vcomp", object())
+    assert times == [0]
+
+
+def test_no_threads_are_started_on_machines_with_very_many_cores(monkeypatch):
+    class GnuOpenMP:
+        @staticmethod
+        def omp_get_num_procs():
+            return idle_threads.MAX_CORES + 1
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    before = threading.active_count()
+    idle_threads._spin_less("libgomp", GnuOpenMP())
+    assert threading.active_count() == before

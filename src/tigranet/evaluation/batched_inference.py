@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from tigranet.evaluation.image_threads import apply_in_threads
 from tigranet.freed_memory import keep_freed_memory
 
 NOT_FINITE = "the network gives no finite answer for"
@@ -52,12 +53,15 @@ def apply_in_batches(
     """Apply a module, or a function that uses it, to images batch by batch.
 
     Each batch is moved to the device of the module, which is in evaluation mode. No more than one batch of ``batches``
-    is needed at a time, so an iterator that reads or transforms images on the fly keeps memory bounded.
+    is needed at a time, so an iterator that reads or transforms images on the fly keeps memory bounded. On a CPU with
+    several cores, parts of a batch are computed at the same time, see
+    :func:`~tigranet.evaluation.image_threads.apply_in_threads`.
 
     Args:
         module: The module.
         batches: At least one batch of images, for example ``images.split(64)``.
-        function: What to apply to each batch. None applies ``module``.
+        function: What to apply to each batch. Its result for one image must not depend on the other images, and it is
+            called from several threads. None applies ``module``.
 
     Returns:
         The outputs of all batches, concatenated, on the CPU.
@@ -71,7 +75,7 @@ def apply_in_batches(
     """
     device = module_device(module)
     with inference(module):
-        return torch.cat([(function or module)(batch.to(device)) for batch in batches]).cpu()
+        return torch.cat([apply_in_threads(function or module, batch.to(device)) for batch in batches]).cpu()
 
 
 def require_finite(outputs: Tensor) -> Tensor:
