@@ -4,7 +4,7 @@
 
 Rows that the output file already contains are not measured again. The table is written next to it, as a ``.md`` file,
 with the time that each training would take on two CPU cores: the processor time per image and pixel of
-``results/training-cost.csv`` times the number of images and epochs. No test image is used, except that steel has so few
+``results/cost-cpu.csv`` times the number of images and epochs. No test image is used, except that steel has so few
 images that those of training and validation are drawn from all of them.
 
 The networks are trained in bf16 on a GPU, because it takes half the time; ``tigranet train`` uses TF32 by default.
@@ -113,9 +113,17 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
 
 
 def read_cost(path: Path) -> dict[str, float]:
-    """Return the processor time of one training image of 64x64 pixels in milliseconds, by preset."""
+    """Return the processor time of one training image of 64x64 pixels in milliseconds, by network.
+
+    Args:
+        path: A file that ``benchmarks.cost_by_size --device cpu`` has written.
+
+    Returns:
+        The times of the networks that were measured.
+    """
     rows = csv.DictReader(path.read_text().splitlines())
-    return {row["network"]: float(row["training, ms"]) for row in rows if row["size"] == str(COST_SIDE)}
+    measured = (row for row in rows if (row["size"], row["work"]) == (str(COST_SIDE), "training"))
+    return {row["network"]: float(row["processor_ms"]) for row in measured if row["processor_ms"]}
 
 
 def main() -> None:
@@ -128,7 +136,7 @@ def main() -> None:
     parser.add_argument("--max-images", type=int, default=ALL_IMAGES, help="all of them by default")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--cost", type=Path, default=Path("results/training-cost.csv"))
+    parser.add_argument("--cost", type=Path, default=Path("results/cost-cpu.csv"))
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--render-only", action="store_true")
     arguments = parser.parse_args()
