@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.peers import ChebConvNetwork
 from tigranet import TIGraNet
+from tigranet.architecture import PRESETS
 from tigranet.baselines import ConvNet, ResNet
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
@@ -51,9 +52,8 @@ class CostCandidate:
 
 
 def tigranet_candidates() -> dict[str, CostCandidate]:
-    """Return the presets for images, without those of the paper."""
-    presets = ("oriented-small", "oriented", "pyramid-tiny", "pyramid-small", "pyramid", "pyramid-large")
-    return {preset: CostCandidate(lambda size, preset=preset: TIGraNet(preset, CLASSES)) for preset in presets}
+    """Return all presets."""
+    return {preset: CostCandidate(lambda size, preset=preset: TIGraNet(preset, CLASSES)) for preset in PRESETS}
 
 
 def candidates() -> dict[str, CostCandidate]:
