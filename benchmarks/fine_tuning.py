@@ -23,12 +23,11 @@ import torch
 
 from benchmarks.fine_tuning_summary import write_summary
 from benchmarks.resumed_table import measure_rows
-from benchmarks.starting_networks import new_network, start_folder
+from benchmarks.starting_networks import is_trained, new_network, start_folder
 from benchmarks.transfer_sets import SUITABLE_STARTS, TASKS
 from tigranet import TIGraNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.evaluation import accuracy, moved_accuracy
-from tigranet.model_folder import CONFIG
 from tigranet.training import Recipe, fit
 from tigranet.training.process_state import seeded
 
@@ -106,8 +105,7 @@ def all_jobs(
             if start == "random":
                 exists = rate == RATES[0]
             else:
-                is_saved = (start_folder(starts_dir, network, start) / CONFIG).exists()
-                exists = start in SUITABLE_STARTS[task] and is_saved
+                exists = start in SUITABLE_STARTS[task] and is_trained(starts_dir, network, start)
             if exists:
                 yield network, task, count, start, steps, rate, seed
 

@@ -9,9 +9,9 @@ Networks that are there already are not trained again. ``--starts all-plankton``
 import argparse
 import itertools
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
 
 import torch
 
@@ -19,10 +19,10 @@ from benchmarks.transfer_sets import STARTS
 from tigranet import Architecture, TIGraNet
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet
-from tigranet.evaluation import accuracy
-from tigranet.model_folder import CONFIG
-from tigranet.training import Recipe, fit
+from tigranet.training import Recipe
 from tigranet.training.process_state import seeded
+from tigranet.workflows.measured_training import train_module
+from tigranet.workflows.trained_network import RECIPE_FILE, train_once
 
 
 def new_network(architecture: str, data: DataSet, seed: int) -> TIGraNet:
@@ -49,22 +49,21 @@ def start_folder(folder: Path, architecture: str, start: str) -> Path:
     return folder / f"{architecture}-{start}"
 
 
+def is_trained(folder: Path, architecture: str, start: str) -> bool:
+    """Return whether a starting network is complete. Its recipe is written last."""
+    return (start_folder(folder, architecture, start) / RECIPE_FILE).exists()
+
+
 def train_start(data_dir: Path, folder: Path, epochs: int | None, architecture: str, start: str) -> str:
-    """Train and save one network, unless it is there already, and return a line about it."""
+    """Train and save one network with its recipe, unless it is there already, and return a line about it."""
     torch.set_num_threads(1)
-    output = start_folder(folder, architecture, start)
-    if (output / CONFIG).exists():
-        return f"{output} is there already"
     build, default_epochs = STARTS[start]
     data = build(data_dir)
     network = new_network(architecture, data, seed=0)
     recipe = Recipe.for_network(network, len(data.train.labels), epochs=epochs or default_epochs)
-    begin = perf_counter()
-    fit(network, data.train, None, recipe)
-    seconds = perf_counter() - begin
-    share = accuracy(network, data.train)
-    network.cpu().save_pretrained(output)
-    return f"{output}: {len(data.train.labels)} images, {seconds:.0f} s, {share:.1f} % of the training images; {recipe}"
+    output = start_folder(folder, architecture, start)
+    seconds = train_once(output, network, recipe, partial(train_module, network, data, recipe))
+    return f"{output}: {len(data.train.labels)} images, {seconds:.0f} s; {recipe}"
 
 
 def main() -> None:

@@ -159,7 +159,8 @@ def test_trainings_start_from_random_weights_or_from_saved_networks(tmp_path, mo
     monkeypatch.setitem(transfer_sets.STARTS, "plankton", (lambda folder: data, 1))
     monkeypatch.setitem(transfer_sets.TASKS, "steel", lambda images, seed, folder: data)
     assert "12 images" in starting_networks.train_start(tmp_path, tmp_path, 1, layers, "plankton")
-    assert "already" in starting_networks.train_start(tmp_path, tmp_path, 1, layers, "plankton")
+    monkeypatch.setattr(starting_networks, "train_module", lambda *_: pytest.fail("it is trained already"))
+    assert "12 images" in starting_networks.train_start(tmp_path, tmp_path, 1, layers, "plankton")
     jobs = list(fine_tuning.all_jobs([layers], ["steel"], [12], ["random", "plankton", "steel"], 1, tmp_path))
     methods = [job[3:6] for job in jobs]
     assert methods[:2] == [("random", "all", 1.0), ("plankton", "all", 1.0)]
