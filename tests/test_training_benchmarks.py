@@ -10,6 +10,7 @@ from benchmarks import (
     fine_tuning,
     fine_tuning_summary,
     pinned_workers,
+    resumed_table,
     small_folders,
     small_folders_summary,
     starting_networks,
@@ -61,6 +62,18 @@ class TestPinnedWorkers:
     def test_too_few_cores_are_an_error(self):
         with pytest.raises(ValueError, match="use at most"):
             next(pinned_workers.run_pinned([(0,)], abs, 10_000, 2))
+
+
+def test_a_table_of_other_columns_is_not_continued(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    resumed_table.measure_rows(path, ("a",), [(1,)], lambda a: {"b": a})
+    before = path.read_text()
+    with pytest.raises(ValueError, match="other, a"):
+        resumed_table.measure_rows(path, ("other", "a"), [(1, 2)], lambda other, a: {"b": a})
+    with pytest.raises(ValueError, match="a, c"):
+        resumed_table.measure_rows(path, ("a",), [(2,)], lambda a: {"c": a})
+    assert path.read_text() == before
+    capsys.readouterr()
 
 
 class TestEqualTime:
