@@ -15,7 +15,7 @@ Accuracy in per cent on validation images, as they are / rotated at random: mean
 images, and the classes of plankton. 'Gain' is the rotated accuracy minus that of random weights with all steps, with
 its standard error over seeds. 'Rate' is the factor of the default learning rate. Starts: `plankton` are the classes of
 plankton that are in no task, `photographs` is CIFAR-10 in grey, `steel` are the steel defects. No start has seen a
-class of its task, and no test image was used.
+class of its task. Validation images only; those of steel are drawn from all 1,800 images, because it has so few.
 
 """
 
