@@ -7,7 +7,7 @@ import typer
 
 from tigranet.cli.options import Coverage, Csv, Images, JsonLines, Model, Parquet, Unknown, global_options
 from tigranet.cli.output import progress_console, stdout_is_terminal, write_rows
-from tigranet.cli.prediction_rows import column_names, prediction_row
+from tigranet.evaluation.prediction_rows import column_names, prediction_row
 
 MAX_PRINTED_CLASSES = 20
 """Number of classes above which a terminal is no place for a column per class."""

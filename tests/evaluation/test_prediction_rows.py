@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tigranet.cli.prediction_rows import column_names, prediction_row
+from tigranet.evaluation.prediction_rows import column_names, prediction_row
 from tigranet.evaluation import Prediction
 from tigranet.evaluation.prediction_detail import RankedLabel
 
