@@ -25,7 +25,6 @@ from tigranet.serving.explanation import ImageExplanation, explain_image
 from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image, prepare_rotated_image
 from tigranet.workflows.unknown_detection import AUTO, load_unknown_images, parse_unknown
 
-
 _ARGUMENTS = ("model", "device", "batch_size", "reject", "unknown", "on_error")
 """Attributes that are pickled."""
 

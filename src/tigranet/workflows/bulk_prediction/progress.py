@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from tigranet.training.progress import describe_duration
+from tigranet.training.duration import describe_duration
 from tigranet.workflows.bulk_prediction.part_predictor import PartAnswer
 from tigranet.workflows.bulk_prediction.plan import Plan
 
