@@ -167,9 +167,7 @@ class RemoteFiles:
                 if attempt + 1 == ATTEMPTS:
                     raise
                 time.sleep(FIRST_PAUSE * 2**attempt)
-            except (
-                Exception
-            ) as error:  # The libraries of some stores have errors of their own, for names as for networks.
+            except Exception as error:  # The libraries of some stores have errors of their own.
                 if attempt + 1 == ATTEMPTS:
                     raise OSError(f"the store cannot be reached: {type(error).__name__}: {error}") from error
                 time.sleep(FIRST_PAUSE * 2**attempt)

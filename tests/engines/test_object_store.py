@@ -2,9 +2,11 @@
 
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from bulk_sources import contents, names_of, write_tar
+from tigranet.workflows.bulk_prediction import predict_source
 
 moto_server = pytest.importorskip("moto.server", reason="moto is not installed: 'make test-engines' installs it")
 pytest.importorskip("s3fs", reason="s3fs is not installed: 'make test-engines' installs it")
@@ -13,43 +15,45 @@ pytestmark = pytest.mark.filterwarnings("default")  # botocore has warnings of i
 IMAGES = 9
 
 
-@pytest.fixture
-def store(monkeypatch):
-    """An S3 server with an empty bucket, which the environment points to."""
+@pytest.fixture(scope="module")
+def _server():
+    """An S3 server that the environment points to. fsspec keeps its connections, so there is one for all tests."""
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()
-    for name, value in {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "NO_PROXY": "127.0.0.1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    import s3fs
-
-    files = s3fs.S3FileSystem(skip_instance_cache=True)
-    files.mkdir("bucket")
-    yield files
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "NO_PROXY": "127.0.0.1",
+        }.items():
+            patch.setenv(name, value)
+        yield
     server.stop()
 
 
 @pytest.fixture
-def predict(model):
-    from tigranet.remote_files import _file_system
-    from tigranet.workflows.bulk_prediction import predict_source
+def store(_server):
+    """The files of an empty bucket."""
+    import s3fs
 
-    _file_system.cache_clear()
-    yield lambda source: predict_source(
-        model, source, "s3://bucket/answers", part_size=4, workers=1, device="cpu", batch_size=4
-    )
-    _file_system.cache_clear()
+    files = s3fs.S3FileSystem()
+    files.mkdir("bucket")
+    yield files
+    files.rm("bucket", recursive=True)
+
+
+@pytest.fixture
+def predict(model):
+    def run(source):
+        return predict_source(model, source, "s3://bucket/answers", part_size=4, workers=1, device="cpu", batch_size=4)
+
+    return run
 
 
 def rows_of(store):
-    import pyarrow.parquet as pq
-
     manifest = json.loads(store.cat_file("bucket/answers/_manifest.json"))
     rows = []
     for part in manifest["parts"]:
