@@ -5,7 +5,8 @@
 
 ``throughput`` measures the local engine and Ray beside the limit of the cores, and beside a plain loop over a
 DataLoader with ResNet-18 from the same files. The limit is the number of cores divided by the processor time for
-reading, decoding and computing an image in one thread. ``kills`` predicts images through Ray with 2 workers, sends
+reading, decoding and computing an image in one thread; the share of it is that of the steady state, without the start
+of the workers. Nothing else should run on the machine. ``kills`` predicts images through Ray with 2 workers, sends
 SIGKILL to a worker and once to the driver, runs the same command again, and checks that each image has one row.
 
 Images are PNG files of 28x28 pixels in Parquet files of 20,000, in a temporary folder. Their number is an option.
@@ -119,6 +120,12 @@ def resnet_rate(source: Path, workers: int, batch_size: int) -> float:
     return count / (perf_counter() - start)
 
 
+def steady_rate(answers: Path, workers: int) -> float:
+    """Return the images per second after each worker has finished its first part: without the start of processes."""
+    times = sorted(path.stat().st_mtime for path in answers.glob("part-*.parquet"))
+    return PART_SIZE * (len(times) - workers) / (times[-1] - times[workers - 1])
+
+
 def throughput(images: int, resnet_images: int, engines: list[str]) -> list[dict[str, Any]]:
     """Measure all engines, numbers of workers and batch sizes."""
     rows: list[dict[str, Any]] = []
@@ -135,8 +142,10 @@ def throughput(images: int, resnet_images: int, engines: list[str]) -> list[dict
                     options = {"engine": engine, "workers": workers, "batch_size": batch_size, "part_size": PART_SIZE}
                     result = predict_source(MODEL, source, output, unknown="off", **options)
                     rate = result.images / result.seconds
-                    share = rate / limit["limit_images_per_second"]
-                    rows.append({**options, "images_per_second": rate, "share_of_the_limit": share})
+                    steady = steady_rate(output, workers)
+                    share = steady / limit["limit_images_per_second"]
+                    rates = {"images_per_second": rate, "steady_images_per_second": steady}
+                    rows.append({**options, **rates, "share_of_the_limit": share})
                     _show(rows)
         for workers in (0, usable_cores()):
             rate = resnet_rate(few, workers, 64)
