@@ -47,7 +47,8 @@ ENGINES := .venv-engines/bin
 	touch $@
 
 test-engines: .venv-engines/installed  # Ray, Daft, an S3 server, and Spark where there is Java 17
-	TIGRANET_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/python -m pytest --override-ini addopts= --import-mode=importlib tests/engines
+	TIGRANET_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/python -m pytest --override-ini addopts= --import-mode=importlib \
+	    tests/engines tests/workflows/bulk_prediction
 
 lint: setup
 	$(BIN)/ruff format --check .

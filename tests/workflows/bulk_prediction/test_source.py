@@ -1,12 +1,11 @@
-"""The division into parts depends on the names only, and parts survive the way through JSON."""
+"""The division into parts depends on the names only."""
 
-import json
 import os
 
 import pytest
 
 from bulk_sources import contents, write_folder, write_parquet, write_tar
-from tigranet.workflows.bulk_prediction.parts import FilePart, ParquetPart, TarPart, part_from_json, part_to_json
+from tigranet.workflows.bulk_prediction.parts import FilePart, ParquetPart, TarPart
 from tigranet.workflows.bulk_prediction.source import absolute_sources, find_parts
 
 
@@ -39,24 +38,6 @@ def test_tables_of_paths_in_a_folder_are_not_images(tmp_path):
     pq.write_table(pa.table({"number": [1]}), table)
     with pytest.raises(ValueError, match=r"answers\.parquet.*'number'"):
         list(find_parts([str(table)], 10))
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        FilePart(("a.png", ("b\udcff.png", "is a named pipe"), "s3://c/d.png")),
-        TarPart("s3://a.tar", None, 0, None),
-        ParquetPart("/a.parquet", 12, 0, 3, 5, False),
-    ],
-)
-def test_parts_survive_the_way_through_json(part):
-    assert part_from_json(json.loads(json.dumps(part_to_json(part)))) == part
-
-
-@pytest.mark.parametrize("values", [{}, {"files": [1]}, {"tar": "a.tar"}, {"parquet": "a", "more": 1}])
-def test_other_objects_are_no_parts(values):
-    with pytest.raises(ValueError, match="expected a part"):
-        part_from_json(values)
 
 
 def test_missing_sources(tmp_path):
