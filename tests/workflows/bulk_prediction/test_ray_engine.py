@@ -1,7 +1,9 @@
 """Each part is a task of Ray: a part whose worker dies is done again, and nothing is done twice."""
 
 import importlib.util
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,8 @@ def test_a_worker_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path, mod
             yield number, KillingPart(part, str(killed)) if number == 1 else part
 
     monkeypatch.setattr(Plan, "numbered_parts", with_a_kill)
+    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))  # the workers import KillingPart
     source, answers = write_parquet(tmp_path / "a.parquet", IMAGES, rows_per_group=PART), tmp_path / "answers"
     result = predict_source(model, source, answers, engine="ray", workers=1, part_size=PART, device="cpu")
     assert killed.exists()

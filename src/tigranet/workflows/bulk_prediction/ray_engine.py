@@ -5,6 +5,7 @@ of images. Models, images and answers are read and written by the workers, so th
 machines. Without the environment variable ``RAY_ADDRESS``, a cluster on this machine is started.
 """
 
+import logging
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -55,12 +56,13 @@ def predict_with_ray(job: Job, parts: Iterable[NumberedPart], workers: int | Non
 def _start(ray: Any, workers: int | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # the behaviour of coming versions
     if "RAY_ADDRESS" in os.environ:
-        ray.init(log_to_driver=False)
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
         return
     ray.init(
         num_cpus=workers or usable_cores(),
         include_dashboard=False,
         log_to_driver=False,
+        logging_level=logging.ERROR,
         object_store_memory=OBJECT_STORE_BYTES,
     )
 
