@@ -3,6 +3,7 @@
 fsspec and the libraries of the stores are imported when a URL is first used. The extra ``remote`` installs them.
 """
 
+import io
 import os
 import re
 import time
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 ATTEMPTS = 4
 """Number of attempts to reach a store before an error is raised."""
 FIRST_PAUSE = 0.5
 """Seconds between the first two attempts. Each further pause takes twice as long."""
+BUFFER_BYTES = 2**16
+"""Number of bytes of an open file that are kept in memory, beside what the store itself reads ahead."""
 ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 """Errors that another attempt would not change."""
 GLOB = re.compile(r"[*?\[]")
@@ -141,7 +144,7 @@ class RemoteFiles:
         self._retry(lambda: self._fs.put_file(os.fspath(path), url))
 
     @contextmanager
-    def open(self, url: str) -> Iterator[BinaryIO]:
+    def open(self, url: str) -> Iterator[io.BufferedReader]:
         """Open a file to read parts of it.
 
         Args:
@@ -154,7 +157,8 @@ class RemoteFiles:
             FileNotFoundError: If there is no such file.
             OSError: If the store cannot be reached.
         """
-        with self._retry(lambda: self._fs.open(url, "rb")) as file:
+        # The files of some stores return fewer bytes than they are asked for.
+        with io.BufferedReader(self._retry(lambda: self._fs.open(url, "rb")), BUFFER_BYTES) as file:
             yield file
 
     def _retry(self, action: Callable[[], T]) -> T:

@@ -3,8 +3,9 @@
 import os
 import posixpath
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from tigranet.data.image_content import ImageContent, RemoteImage
 from tigranet.data.image_errors import one_line
@@ -51,7 +52,7 @@ class _Columns(NamedTuple):
     name: str | None
 
 
-def row_group_ranges(file: BinaryIO, max_images: int, accept_paths: bool = True) -> Iterator[RowGroups]:
+def row_group_ranges(file: BufferedReader, max_images: int, accept_paths: bool = True) -> Iterator[RowGroups]:
     """Divide a Parquet file into ranges of whole row groups. Only the end of the file is read.
 
     Args:
@@ -82,7 +83,7 @@ def row_group_ranges(file: BinaryIO, max_images: int, accept_paths: bool = True)
         yield RowGroups(first, parquet.num_row_groups, images, has_paths)
 
 
-def parquet_images(file: BinaryIO, name: str, first: int, stop: int) -> Iterator[tuple[str, ImageItem]]:
+def parquet_images(file: BufferedReader, name: str, first: int, stop: int) -> Iterator[tuple[str, ImageItem]]:
     """Read the images of some row groups of a Parquet file.
 
     The content of an image is a column of bytes (see :data:`CONTENT_COLUMNS`), or a structure with a field ``bytes``
@@ -137,7 +138,7 @@ def _image(columns: _Columns, value: Any, given_name: Any, file: str, row: int) 
     return path, Path(path)
 
 
-def _open(file: BinaryIO) -> Any:
+def _open(file: BufferedReader) -> Any:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -3,8 +3,9 @@
 import os
 import tarfile
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from tigranet.data.image_content import ImageContent
 from tigranet.data.image_errors import one_line
@@ -26,7 +27,7 @@ class TarRange(NamedTuple):
     """Number of images."""
 
 
-def tar_ranges(file: BinaryIO, max_images: int) -> Iterator[TarRange]:
+def tar_ranges(file: BufferedReader, max_images: int) -> Iterator[TarRange]:
     """Divide the images of a tar file into ranges. Only the headers of its members are read.
 
     Args:
@@ -57,7 +58,7 @@ def tar_ranges(file: BinaryIO, max_images: int) -> Iterator[TarRange]:
 
 
 def tar_images(
-    file: BinaryIO, name: str, offset: int = 0, images: int | None = None
+    file: BufferedReader, name: str, offset: int = 0, images: int | None = None
 ) -> Iterator[tuple[str, ImageItem]]:
     """Read the images of a tar file.
 
@@ -94,7 +95,7 @@ def tar_images(
         raise TarError(f"has {count} images from byte {offset} on, expected {images}")
 
 
-def _image_members(file: BinaryIO, offset: int) -> Iterator[tarfile.TarInfo]:
+def _image_members(file: BufferedReader, offset: int) -> Iterator[tarfile.TarInfo]:
     """Return the members that are image files. As in a folder, hidden files and other suffixes are skipped."""
     file.seek(offset)
     try:

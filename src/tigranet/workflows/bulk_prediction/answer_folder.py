@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -74,7 +75,7 @@ class AnswerFolder:
         return [url.rsplit("/", 1)[1] for url in urls]
 
     @contextmanager
-    def open(self, name: str) -> Iterator[BinaryIO]:
+    def open(self, name: str) -> Iterator[BufferedReader]:
         """Open a file of the folder for reading.
 
         Args:

@@ -8,8 +8,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from tigranet.data.image_content import RemoteImage
 from tigranet.data.letterbox import ImageItem, UnreadableFile
@@ -191,7 +192,7 @@ def shard_size(shard: str) -> int | None:
 
 
 @contextmanager
-def open_shard(shard: str, num_bytes: int | None) -> Iterator[BinaryIO]:
+def open_shard(shard: str, num_bytes: int | None) -> Iterator[BufferedReader]:
     """Open a tar or Parquet file, and check that it has the size that it had.
 
     Args:
