@@ -4,7 +4,7 @@ BIN := .venv/bin
 SPHINX := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d build/doctrees  # missing link targets are warnings
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup browser demo test lint docs pytest fuzz container-check bench torture clean
+.PHONY: setup browser demo test test-engines lint docs pytest fuzz container-check bench torture clean
 
 setup: .venv/installed
 
@@ -37,6 +37,21 @@ test: setup  # mypy uses one core, and pytest one while it starts: side by side 
 pytest: setup browser  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
 
+ENGINES := .venv-engines/bin
+
+# The engines need other versions of some packages, and much space: they have an environment of their own.
+.venv-engines/installed: pyproject.toml constraints.txt constraints-engines.txt
+	$(PYTHON) -m venv .venv-engines
+	mkdir -p build
+	awk -F== 'NR == FNR {replaced[$$1]; print; next} !($$1 in replaced)' constraints-engines.txt constraints.txt \
+	    > build/constraints-engines.txt
+	$(ENGINES)/pip install --no-compile --quiet --constraint build/constraints-engines.txt --editable '.[engines]'
+	touch $@
+
+test-engines: .venv-engines/installed  # Ray, Daft, an S3 server, and Spark where there is Java 17
+	TIGRANET_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/python -m pytest --override-ini addopts= --import-mode=importlib \
+	    tests/engines tests/workflows/bulk_prediction
+
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -65,4 +80,4 @@ torture: setup  # 25 minutes; mounting full and read-only disks needs root
 	$(BIN)/python -m torture --output results/torture.md
 
 clean:
-	rm -rf .venv build demo dist docs/gallery .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf .venv .venv-engines build demo dist docs/gallery .pytest_cache .ruff_cache .mypy_cache .hypothesis

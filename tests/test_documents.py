@@ -7,6 +7,7 @@ runs the Python of the README. ``make lint`` checks the links of the site, which
 """
 
 import csv
+import json
 import os
 import re
 import shlex
@@ -193,6 +194,11 @@ def check_export(printed: str, folder: Path) -> None:
     assert max(float(first), float(second)) < 1e-4
 
 
+def check_engines(printed: str, folder: Path) -> None:
+    manifest = json.loads((folder / "answers" / "_manifest.json").read_text())
+    assert (manifest["images"], manifest["unreadable"], len(manifest["parts"])) == (21, 1, 3)
+
+
 def check_fine_tuning(printed: str, folder: Path) -> None:
     assert TIGraNet.from_pretrained(folder / "tuned").class_names == ("0", "1", "2")
 
@@ -208,6 +214,7 @@ def check_suggestions(printed: str, folder: Path) -> None:
 
 PAGE_CHECKS = {
     "choosing-a-network": check_nothing,
+    "engines": check_engines,
     "explanations": check_explanations,
     "guarantees": check_nothing,
     "export": check_export,

@@ -83,7 +83,11 @@ def test_every_extra_that_a_message_or_a_page_names_exists():
     assert {"digits", "figures", "export", "serve", "parquet"} <= named <= set(EXTRAS)
 
 
-def test_all_contains_every_extra_for_users():
-    for_development = {"all", "bench", "dev", "docs", "fuzz"}
+def test_all_contains_every_extra_for_users_of_one_machine():
+    for_development = {"all", "bench", "dev", "docs", "engines", "fuzz"}
+    for_clusters = {"ray", "remote", "spark"}
     (requirement,) = EXTRAS["all"]
-    assert set(re.fullmatch(r"tigranet\[(.+)\]", requirement)[1].split(",")) == set(EXTRAS) - for_development
+    assert (
+        set(re.fullmatch(r"tigranet\[(.+)\]", requirement)[1].split(","))
+        == set(EXTRAS) - for_development - for_clusters
+    )

@@ -332,3 +332,38 @@ def test_bad_entries_of_every_source_are_named_and_stop_nothing(tigranet, tmp_pa
         assert f"/{name}: " in err.replace("\n", " ")
     code, _, err = tigranet("predict", model, tmp_path / "broken.zip")
     assert (code, "none of the images" in err) == (1, True)
+
+
+def test_an_output_folder_is_continued_by_the_same_command(tigranet, tmp_path, model, photos):
+    command = ("predict", model, photos, "-o", tmp_path / "answers", "--part-size", "20", "--workers", "1")
+    code, out, err = tigranet(*command)
+    assert (code, out) == (0, "")
+    assert "41 images in 3 Parquet files" in err
+    assert "1 could not be read" in err
+    (tmp_path / "answers" / "part-000001.parquet").unlink()
+    code, _, err = tigranet(*command)
+    assert (code, "2 files were there before" in err, "20 images in" in err) == (0, True, True)
+    code, _, err = tigranet(*command, "--reject", "0.9")
+    assert (code, f"'{tmp_path / 'answers'}'" in err, '"reject": 0.9' in err) == (1, True, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("-o", "answers", "--csv", "a.csv"), "--csv"),
+        (("-o", "answers", "--json"), "--json"),
+        (("--engine", "ray"), "-o"),
+        (("--workers", "2"), "-o"),
+    ],
+)
+def test_options_of_an_output_folder_belong_together(tigranet, tmp_path, monkeypatch, model, photos, options, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = tigranet("predict", model, photos, *options)
+    assert (code, words in err) == (1, True)
+    assert not (tmp_path / "answers").exists()
+
+
+def test_what_cannot_be_divided_is_refused_with_an_output_folder(tigranet, tmp_path, model):
+    write_zip(tmp_path / "a.zip", [("a.png", b"")])
+    code, _, err = tigranet("predict", model, tmp_path / "a.zip", "-o", tmp_path / "answers")
+    assert (code, "a.zip" in err, "unpack" in err) == (1, True, True)

@@ -9,7 +9,7 @@ from torch import nn
 
 from tigranet.data import LabelledImages
 from tigranet.training import Recipe, fit
-from tigranet.training.progress import describe_duration
+from tigranet.training.duration import describe_duration
 
 
 @pytest.fixture

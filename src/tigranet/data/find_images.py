@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tigranet.data.regular_file import kind_of_file
 from tigranet.model_folder import is_begun_training, is_model_folder
 
 
-def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
+def find_images(folder: Path, suffixes: Collection[str] = SUFFIXES) -> Iterator[Path | UnreadableFile]:
     """Find the image files in a folder and its sub-folders, and report what cannot be used there.
 
     Hidden files are skipped, and so are folders of saved models and of unfinished trainings. Links are followed. A
@@ -23,9 +23,10 @@ def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
 
     Args:
         folder: Folder to search.
+        suffixes: Suffixes of the files to find, in lower case.
 
     Yields:
-        The paths of the image files, sorted by name within each folder, and among them what cannot be used.
+        The paths of the files, sorted by name within each folder, and among them what cannot be used.
     """
     searched = _enclosing_folders(folder)
     remaining: list[os.DirEntry[str]] = []  # in reverse order; a list instead of recursion, for trees of any depth
@@ -50,7 +51,7 @@ def find_images(folder: Path) -> Iterator[Path | UnreadableFile]:
         elif entry.is_dir():
             if not _belongs_to_a_model(path):
                 yield from search(path)
-        elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+        elif os.path.splitext(entry.name)[1].lower() in suffixes:
             yield path
 
 

@@ -2,8 +2,9 @@
 
 import io
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -212,22 +213,22 @@ def read_letterboxed(
             return path, kind(path, str(error))
         return path, torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
 
-    remaining = iter(images)
-    with ThreadPoolExecutor(workers) as pool:
-        while chunk := _read_ahead(remaining, window):
-            yield from pool.map(read, chunk)
-
-
-def _read_ahead(images: Iterator[ImageItem], window: int) -> list[ImageItem]:
-    """Return the next images, as many as fit into the window and into memory."""
-    chunk: list[ImageItem] = []
+    ahead: deque[tuple[Future[tuple[Path, Tensor | UnreadableFile]], int]] = deque()
     held_bytes = 0
-    for image in images:
-        chunk.append(image)
-        held_bytes += image.held_bytes if isinstance(image, StoredImage) else 0
-        if len(chunk) == window or held_bytes >= MAX_HELD_BYTES:
-            break
-    return chunk
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for image in images:
+                ahead.append((pool.submit(read, image), image.held_bytes if isinstance(image, StoredImage) else 0))
+                held_bytes += ahead[-1][1]
+                # One image is waited for when another is begun, so that threads read while the caller computes.
+                while len(ahead) >= window or (ahead and held_bytes >= MAX_HELD_BYTES):
+                    result, num_bytes = ahead.popleft()
+                    held_bytes -= num_bytes
+                    yield result.result()
+            while ahead:
+                yield ahead.popleft()[0].result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def default_size(sides: Sequence[int], max_size: int = MAX_DEFAULT_SIZE) -> int:

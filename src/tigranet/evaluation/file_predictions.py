@@ -27,6 +27,8 @@ UNKNOWN = "unknown"
 enough."""
 BATCH_SIZE = 64
 """Largest batch size."""
+READING_THREADS = 4
+"""Number of threads that read images."""
 MAX_PLAIN_PIXELS = 224 * 224
 """Number of pixels of all images together up to which plain PyTorch on the CPU takes about as long as the fused kernels
 with the time to load them, and several seconds less than these where they have to be compiled first."""
@@ -71,6 +73,7 @@ def predict_files(
     label_sets: LabelSets | None = None,
     detail: Detail = NO_DETAIL,
     unknown: UnknownImages | None = None,
+    threads: int = READING_THREADS,
 ) -> Iterator[Prediction | UnreadableFile]:
     """Predict the class of image files.
 
@@ -88,6 +91,7 @@ def predict_files(
             turns have exactly the same answer.
         detail: Which details to add.
         unknown: How to detect images that show none of the classes, in the same canonical rotation. None detects none.
+        threads: Number of threads that read images while the network computes.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -101,7 +105,7 @@ def predict_files(
     function = net if label_sets is None else canonical_logits(net)
     if unknown is not None:
         function = logits_and_novelty(net, unknown)
-    for path, row in apply_to_files(net, function, paths, batch_size):
+    for path, row in apply_to_files(net, function, paths, batch_size, threads):
         if isinstance(row, UnreadableFile):
             yield row
         else:
@@ -213,7 +217,11 @@ def feature_names(net: TIGraNet) -> list[str]:
 
 
 def apply_to_files(
-    net: TIGraNet, function: Callable[[Tensor], Tensor], paths: Iterable[ImageItem], batch_size: int
+    net: TIGraNet,
+    function: Callable[[Tensor], Tensor],
+    paths: Iterable[ImageItem],
+    batch_size: int,
+    threads: int = READING_THREADS,
 ) -> Iterator[tuple[Path, Tensor | UnreadableFile]]:
     """Apply a function to the images of files, with one batch in memory at a time.
 
@@ -222,6 +230,7 @@ def apply_to_files(
         function: From a batch of images to one row of finite numbers per image. The network is in evaluation mode.
         paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         batch_size: Largest batch size; large images are computed in smaller batches.
+        threads: Number of threads that read images while the network computes.
 
     Yields:
         For each file, in order, its path with its row on the CPU, or with the reason why there is none.
@@ -231,7 +240,7 @@ def apply_to_files(
     """
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
-    files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1)
+    files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1, workers=threads)
     batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
     is_first_batch = True
     while read := list(islice(files, batch_size)):

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,13 +10,10 @@ from typing import Any
 
 from tigranet.atomic_files import atomic_binary_write, atomic_write
 from tigranet.csv_text import quote_formula
+from tigranet.evaluation.parquet_rows import Row, parquet_row, parquet_schema
 
-Row = dict[str, Any]
-"""Values by column name."""
 PARQUET_ROW_GROUP = 4096
 """Number of rows that are buffered and written together to a Parquet file."""
-TEXT_COLUMN = re.compile(r"path|label(s|_\d+)?")
-"""Names of the columns that hold text; all others hold numbers."""
 
 
 @contextmanager
@@ -67,14 +62,10 @@ def _csv_writer(file: Any, names: Sequence[str]) -> Callable[[Row], None]:
 
 @contextmanager
 def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row], None]]:
-    """Write text columns as strings and all others as doubles. Bytes of a path that are not UTF-8 are replaced."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("writing Parquet needs pyarrow: pip install 'tigranet[parquet]'") from None
-    text_columns = {name for name in names if TEXT_COLUMN.fullmatch(name)}
-    schema = pa.schema([(_as_utf8(name), pa.string() if name in text_columns else pa.float64()) for name in names])
+    schema = parquet_schema(names)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     buffer: list[Row] = []
 
     def flush() -> None:
@@ -82,14 +73,10 @@ def _parquet_writer(path: Path, names: Sequence[str]) -> Iterator[Callable[[Row]
         buffer.clear()
 
     def write(row: Row) -> None:
-        buffer.append({_as_utf8(name): _as_utf8(row[name]) if name in text_columns else row[name] for name in names})
+        buffer.append(parquet_row(row))
         if len(buffer) == PARQUET_ROW_GROUP:
             flush()
 
     with atomic_binary_write(path) as file, pq.ParquetWriter(file, schema) as table:
         yield write
         flush()
-
-
-def _as_utf8(text: str) -> str:
-    return os.fsencode(text).decode(errors="replace")

@@ -4,5 +4,6 @@ The predictor needs nothing besides the package. The server, ``tigranet serve``,
 """
 
 from tigranet.serving.predictor import Predictor
+from tigranet.serving.spark_function import make_predict_fn
 
-__all__ = ["Predictor"]
+__all__ = ["Predictor", "make_predict_fn"]

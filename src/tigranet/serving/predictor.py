@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -20,9 +20,13 @@ from tigranet.evaluation.file_predictions import BATCH_SIZE, check_reject, kerne
 from tigranet.evaluation.unknown.novelty import logits_and_novelty
 from tigranet.model import TIGraNet
 from tigranet.serving.answer import Answer, answer_of
+from tigranet.serving.answers_with_errors import answers_with_errors
 from tigranet.serving.explanation import ImageExplanation, explain_image
 from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image, prepare_rotated_image
 from tigranet.workflows.unknown_detection import AUTO, load_unknown_images, parse_unknown
+
+_ARGUMENTS = ("model", "device", "batch_size", "reject", "unknown", "on_error")
+"""Attributes that are pickled."""
 
 
 class _LoadedModel(NamedTuple):
@@ -50,16 +54,19 @@ class Predictor:
         unknown: The share of images of known classes to accept, such as 0.95; images that resemble the known classes
             less are 'unknown'. ``auto`` accepts 0.95 if the model has a detector of unknown images, and ``off`` does
             not use the detector.
+        on_error: What a call does with a batch in which an image cannot be used. ``raise`` raises an error, and
+            ``column`` adds an array ``error`` to the answer, with the reason for each such image.
 
     Attributes:
         model: The folder, as an absolute path, or the name.
         batch_size: Largest batch size.
         reject: The probability below which the label is 'unknown'.
         unknown: The share of images of known classes to accept, ``auto`` or ``off``.
+        on_error: ``raise`` or ``column``.
 
     Raises:
-        ValueError: If ``reject`` is not a probability, if ``batch_size`` is not positive, or if ``unknown`` is neither
-            a share nor ``auto`` nor ``off``.
+        ValueError: If ``reject`` is not a probability, if ``batch_size`` is not positive, if ``unknown`` is neither a
+            share nor ``auto`` nor ``off``, or if ``on_error`` is something else.
 
     Example:
         >>> predict = Predictor("oriented-mnist-012", device="cpu")
@@ -76,18 +83,22 @@ class Predictor:
         batch_size: int = BATCH_SIZE,
         reject: float = 0.0,
         unknown: str | float = AUTO,
+        on_error: Literal["raise", "column"] = "raise",
     ) -> None:
         check_reject(reject)
         parse_unknown(unknown)
+        if on_error not in ("raise", "column"):
+            raise ValueError(f"expected on_error to be 'raise' or 'column', got {on_error!r}")
         if batch_size < 1:
             raise ValueError(f"expected a batch size of at least 1, got {batch_size}")
         # A worker process may have another working directory.
         self.model = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
         self.device, self.batch_size, self.reject, self.unknown = device, batch_size, reject, unknown
+        self.on_error = on_error
         self.__setstate__(self.__getstate__())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("model", "device", "batch_size", "reject", "unknown")}
+        return {name: getattr(self, name) for name in _ARGUMENTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -266,30 +277,49 @@ class Predictor:
         Returns:
             The other entries of ``batch``, and for a batch the arrays ``label`` (n), ``probability`` (n),
             ``probabilities`` (n, classes) and ``unknown`` (n), which says whether the label is 'unknown'. For one image
-            ``label`` is a string, ``probability`` a number and ``unknown`` a bool.
+            ``label`` is a string, ``probability`` a number and ``unknown`` a bool. With ``on_error="column"`` there is
+            also ``error``: None, or the reason why an image has no answer. Its label is then None, and its
+            probabilities are NaN.
 
         Raises:
-            ValueError: If an image cannot be used; the message names its position in the batch.
+            ValueError: If an image cannot be used, unless ``on_error`` is ``column``; the message names its position
+                in the batch.
             KeyError: If there is no key ``image``.
         """
         if "image" not in batch:
             raise KeyError(f"expected a batch with the key 'image', got the keys {sorted(map(str, batch))}")
         images, is_batch = self._images(batch["image"])
         others = {name: value for name, value in batch.items() if name != "image"}
-        answer = self.answer(self._rows(images))
+        arrays = self._arrays(images) if self.on_error == "raise" else self._arrays_with_errors(images)
         if is_batch:
-            return others | {
-                "label": np.array(answer.label, dtype=str),
-                "probability": answer.probability,
-                "probabilities": answer.probabilities,
-                "unknown": answer.unknown,
-            }
+            return others | arrays
         return others | {
-            "label": answer.label[0],
-            "probability": float(answer.probability[0]),
-            "probabilities": answer.probabilities[0],
-            "unknown": bool(answer.unknown[0]),
+            name: value[0] if isinstance(value[0], np.ndarray) else value[:1].tolist()[0]
+            for name, value in arrays.items()
         }
+
+    def _arrays(self, images: Sequence[ImageInput]) -> dict[str, np.ndarray]:
+        answer = self.answer(self._rows(images))
+        return {
+            "label": np.array(answer.label, dtype=str),
+            "probability": answer.probability,
+            "probabilities": answer.probabilities,
+            "unknown": answer.unknown,
+        }
+
+    def _arrays_with_errors(self, images: Sequence[ImageInput]) -> dict[str, np.ndarray]:
+        starts = range(0, max(len(images), 1), self.batch_size)
+        batches = [
+            answers_with_errors(
+                images[start : start + self.batch_size],
+                self.prepare,
+                self.compute,
+                self.answer,
+                self.network.num_classes,
+            )
+            for start in starts
+        ]
+        return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
     def _images(self, value: Any) -> tuple[list[ImageInput], bool]:
         """Return the images of a batch, or one image as a list, and whether it is a batch."""

@@ -7,30 +7,14 @@ import lightning as L
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from tigranet.training.duration import describe_duration
+
 WARM_UP_STEPS = 2
 """Number of first steps that are not timed, because kernels are compiled in them."""
 TIMED_STEPS, TIMED_SECONDS = 10, 10.0
 """The duration is estimated after this many steps and a validation, at the latest after this many seconds."""
 LONG_TRAINING = 60.0
 """Expected duration in seconds above which the user is told how to get a faster answer."""
-
-
-def describe_duration(seconds: float) -> str:
-    """Describe an approximate duration.
-
-    Args:
-        seconds: The duration.
-
-    Returns:
-        A phrase.
-
-    Example:
-        >>> describe_duration(8.0), describe_duration(200.0), describe_duration(9000.0)
-        ('about 8 s', 'about 3 min', 'about 2.5 h')
-    """
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {round(seconds / 60)} min" if seconds < 90 * 60 else f"about {seconds / 3600:.1f} h"
 
 
 class FitProgress(L.Callback):

@@ -240,7 +240,7 @@ def _measure_fold(
 
 def _describe_fold(results: Sequence[FoldResult], folds: int) -> str:
     """Describe the last fold, and how long the others and the training of the model will take."""
-    from tigranet.training.progress import describe_duration
+    from tigranet.training.duration import describe_duration
 
     last = results[-1]
     remaining = describe_duration(last.seconds * (folds + 1 - len(results)))  # the first fold also compiles kernels

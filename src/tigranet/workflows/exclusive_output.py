@@ -37,13 +37,14 @@ def hold_output(folder: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
+def hold_folder(folder: Path, activity: str = "is training a model in") -> Iterator[None]:
     """Hold a folder; the system releases it when the process ends, however it ends.
 
     Nothing is held where the system or the file system has no locks.
 
     Args:
         folder: The folder. It is created if it does not exist.
+        activity: What a process does that holds the folder, for the message.
 
     Yields:
         Nothing.
@@ -60,9 +61,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise OSError(
-                f"another process is training a model in '{folder}': wait until it ends, or use another folder"
-            ) from None
+            raise OSError(f"another process {activity} '{folder}': wait until it ends, or use another folder") from None
         except OSError:
             pass  # a file system without locks
         yield

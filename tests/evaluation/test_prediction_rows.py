@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from tigranet.cli.prediction_rows import column_names, prediction_row
 from tigranet.evaluation import Prediction
 from tigranet.evaluation.prediction_detail import RankedLabel
+from tigranet.evaluation.prediction_rows import column_names, prediction_row
 
 TOP = (RankedLabel("1", 0.75), RankedLabel("label", 0.25))
 PREDICTION = Prediction("x.png", "unknown", 0.75, ("1",), top=TOP, probabilities={"label": 0.25, "1": 0.75})

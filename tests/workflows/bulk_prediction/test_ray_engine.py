@@ -1,0 +1,43 @@
+"""Each part is a task of Ray: a part whose worker dies is done again, and nothing is done twice."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bulk_sources import contents, names_of, read_answers, write_parquet
+from killing_part import KillingPart
+from tigranet.workflows.bulk_prediction import predict_source
+from tigranet.workflows.bulk_prediction.plan import Plan
+
+IMAGES, PART = 16, 4
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is not installed: 'make test-engines' runs this test"
+)
+@pytest.mark.filterwarnings("default")  # Ray has warnings of its own
+def test_a_worker_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path, model, monkeypatch):
+    numbered_parts, killed = Plan.numbered_parts, tmp_path / "killed"
+
+    def with_a_kill(self):
+        for number, part in numbered_parts(self):
+            yield number, KillingPart(part, str(killed)) if number == 1 else part
+
+    monkeypatch.setattr(Plan, "numbered_parts", with_a_kill)
+    folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))  # the workers import KillingPart
+    source, answers = write_parquet(tmp_path / "a.parquet", IMAGES, rows_per_group=PART), tmp_path / "answers"
+    result = predict_source(model, source, answers, engine="ray", workers=1, part_size=PART, device="cpu")
+    assert killed.exists()
+    assert (result.images, result.parts, result.resumed_parts) == (IMAGES, IMAGES // PART, 0)
+    assert names_of(read_answers(answers)) == list(contents(IMAGES))
+
+
+def test_without_ray_the_message_names_the_extra(tmp_path, model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    source = write_parquet(tmp_path / "a.parquet", 2)
+    with pytest.raises(ModuleNotFoundError, match=r"tigranet\[ray\]"):
+        predict_source(model, source, tmp_path / "answers", engine="ray", device="cpu")
