@@ -28,9 +28,9 @@ MAX_CORES = 128
 def let_idle_threads_sleep() -> None:
     """Let the threads of OpenMP sleep while they wait, in this process and the processes that it starts.
 
-    This is called when the package is imported. It sets ``OMP_WAIT_POLICY=passive`` if PyTorch is not loaded yet. If it
-    is, the OpenMP that it has loaded is told to spin less, and the environment stays as it is. Nothing is changed if
-    the user has set one of :data:`WAITING_VARIABLES`.
+    This is called when the package is imported. It sets ``OMP_WAIT_POLICY=passive`` if PyTorch is not loaded yet.
+    Otherwise it makes the OpenMP library that PyTorch has loaded spin less, and leaves the environment unchanged.
+    Nothing is changed if the user has set one of :data:`WAITING_VARIABLES`.
     """
     if any(name in os.environ for name in WAITING_VARIABLES):
         return

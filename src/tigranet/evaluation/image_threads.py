@@ -18,8 +18,8 @@ from torch import Tensor
 MIN_PART = 4
 """Smallest number of images of a part. Fewer images are divided operation by operation."""
 PARTS_PER_THREAD = 16
-"""Number of parts of a large batch for each thread: so many that a thread that is interrupted delays the others little,
-and that the cache holds more of what one operation writes for the next."""
+"""Number of parts of a large batch for each thread. With small parts, a thread that is interrupted delays the others
+little, and what one operation writes is still in the cache when the next one reads it."""
 MAX_THREADS = 8
 """Largest number of threads. More of them would wait for Python's global lock; operations then use several cores."""
 
