@@ -8,9 +8,9 @@ arrays, which fail with a clear error and leave room for the rest.
 
 :data:`NEEDED_BYTES` has the largest address space of each command, measured with Linux's ``VmPeak`` for a few small
 images, one thread and one arena (below), including the compilation of all kernels, plus 3 %. ``train`` also compares
-with a linear classifier of scikit-learn, whose solver runs for ever where its library gets no memory. Other commands
-that may train networks have the figure of a training without this comparison. The figures hold for PyTorch for CPUs;
-builds for GPUs need more.
+with a linear classifier of scikit-learn, whose solver runs for ever where its library gets no memory. ``report``
+and ``suggest`` train without this comparison. ``figures``, ``angles`` and ``reproduce`` may train and have the figure
+of ``train``; that of ``bench`` is an estimate. The figures hold for PyTorch for CPUs; builds for GPUs need more.
 
 Each further thread has a stack and buffers of its own, and the C library of Linux (glibc) reserves 64 MB, an arena, for
 each thread that allocates memory. Arrow reserves 1 GB for itself. Where a limit is near, :func:`prepare_memory` lets
