@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks.cost_measurement import MIB, machine_limits, measure_cost
-from benchmarks.cost_networks import ONE_IMAGE, WORKS, CostCandidate, candidates
+from benchmarks.cost_networks import ONE_IMAGE, WORKS, CostCandidate, candidates, find_candidate
 from benchmarks.cost_report import LIMIT, write_report
 from benchmarks.resumed_table import provenance
 
 SIZES = (28, 64, 96, 128, 224, 512)
 FIRST_SIZES = (64, 224, 512)
-FIRST_NETWORKS = ("resnet18", "pyramid", "pyramid-small")
+FIRST_NETWORKS = ("resnet18", "pyramid-224", "pyramid-small", "pyramid-small-224")
 """What decides whether a network is fast enough is measured first."""
 PRECISIONS = {"cpu": ("float32",), "cuda": ("tf32", "bf16", "float32")}
 BATCH_PIXELS = {"cpu": 16 * 64**2, "cuda": 64 * 224**2}
@@ -53,14 +53,13 @@ def all_jobs(networks: list[str], sizes: list[int], precisions: tuple[str, ...],
 
     On a GPU, float32 without TF32 is measured for the important networks only. One image has only the first precision.
     """
-    known = candidates()
     jobs = [
         CostJob(network, size, work, precision)
         for precision in precisions
         for work in WORKS
         for network in networks
         for size in sorted(sizes)
-        if known[network].applies(work, precision, device)
+        if find_candidate(network).applies(work, precision, device)
         and (precision != "float32" or device.type == "cpu" or network in FIRST_NETWORKS)
         and (work != ONE_IMAGE or precision == precisions[0])
     ]
@@ -154,12 +153,12 @@ def measure_rows(
     jobs: list[CostJob], rows: list[dict[str, Any]], device: torch.device, step_seconds: float, deadline: float
 ) -> Iterator[dict[str, Any]]:
     """Measure the jobs that have no row yet, until the deadline, and yield their rows."""
-    networks, finished = candidates(), {job_of(row) for row in rows}
+    finished = {job_of(row) for row in rows}
     for job in jobs:
         if job not in finished:
             if time.monotonic() > deadline:
                 return
-            row = job._asdict() | measure_job(job, networks[job.network], rows, device, step_seconds)
+            row = job._asdict() | measure_job(job, find_candidate(job.network), rows, device, step_seconds)
             rows.append(row)
             yield row
 
@@ -184,7 +183,7 @@ def run(
     Args:
         output: The CSV file.
         device: Where to compute.
-        networks: Names of :func:`~benchmarks.cost_networks.candidates`.
+        networks: Names, or layers, see :func:`~benchmarks.cost_networks.find_candidate`.
         sizes: Side lengths of the images.
         precisions: Precisions of matrix products.
         step_seconds: Longest time of one image that is measured.
@@ -218,7 +217,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--output", type=Path, required=True, help="The CSV file.")
-    parser.add_argument("--networks", nargs="+", choices=list(candidates()), default=list(candidates()))
+    parser.add_argument("--networks", nargs="+", default=list(candidates()), help="Names, or layers.")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS["cuda"], help="By default all of the device.")
     parser.add_argument("--step-seconds", type=float, default=3.0, help="Longest time of one image that is measured.")

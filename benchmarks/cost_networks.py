@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.peers import ChebConvNetwork
 from tigranet import TIGraNet
-from tigranet.architecture import PRESETS
+from tigranet.architecture import PRESETS, Architecture
 from tigranet.baselines import ConvNet, ResNet
 from tigranet.export.model_interface import model_interface
 from tigranet.export.onnx_file import build_onnx
@@ -77,6 +77,25 @@ def candidates() -> dict[str, CostCandidate]:
             for preset in ("oriented-small", "pyramid-small")
         },
     }
+
+
+def find_candidate(name: str) -> CostCandidate:
+    """Return a network by its name, or by its layers.
+
+    Args:
+        name: A name of :func:`candidates`, or layers such as ``LC[8,5]-D-GB[5]-MO[16]-S[0]``.
+
+    Returns:
+        The network.
+
+    Raises:
+        ValueError: If there is no such network.
+    """
+    known = candidates()
+    if name in known:
+        return known[name]
+    Architecture.parse(name)
+    return CostCandidate(lambda size: TIGraNet(name, CLASSES))
 
 
 class OnnxNetwork(nn.Module):

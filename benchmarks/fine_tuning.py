@@ -12,7 +12,7 @@ output file has the means.
 
 import argparse
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,13 +28,16 @@ from benchmarks.transfer_sets import SUITABLE_STARTS, TASKS
 from tigranet import TIGraNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.evaluation import accuracy, moved_accuracy
-from tigranet.training import Recipe, fit
+from tigranet.fine_tuning import adapted
+from tigranet.training import Hardware, Recipe, fit
 from tigranet.training.process_state import seeded
 
 KEYS = ("network", "data", "images", "start", "steps", "rate", "seed")
 IMAGES = (50, 200, 1_000)
 STEPS = {"all": 1.0, "quarter": 0.25}
 """By name: the number of epochs as a fraction of the default."""
+SHIPPED = {"pyramid-small": "pyramid-small-cifar10", "pyramid-large": "pyramid-cifar10"}
+"""The network of the package that has the layers of a preset."""
 RATES = (1.0, 0.3)
 """Factors of the learning rate. Trainings from random weights have the first one only."""
 
@@ -63,17 +66,18 @@ def run(
     """
     torch.set_num_threads(1)
     data = TASKS[name](images, seed, data_dir)
-    if start == "random":
-        network = new_network(architecture, data, seed)
-    else:
-        saved = TIGraNet.from_pretrained(start_folder(starts_dir, architecture, start))
+    network = new_network(architecture, data, seed)
+    if start != "random":
+        name = SHIPPED[architecture] if start == "shipped" else start_folder(starts_dir, architecture, start)
+        saved = adapted(TIGraNet.from_pretrained(name), network.in_maps, window=network.window)
         with seeded(seed):
             network = saved.with_classes(len(data.class_names), data.class_names, data.train.images.shape[2])
     recipe = Recipe.for_network(network, len(data.train.labels), seed=seed)
     epochs = max(1, round(recipe.epochs * STEPS[steps]))
     recipe = replace(recipe, epochs=epochs, learning_rate=recipe.learning_rate * rate)
     begin = perf_counter()
-    fit(network, data.train, None, recipe)
+    hardware = Hardware(precision="bf16" if network.architecture.has_group_convolutions else "tf32")
+    fit(network, data.train, None, recipe, hardware=hardware)
     seconds = perf_counter() - begin
     motion = Isometry(rotated=True, padding=data.test_motion.padding)
     return {
@@ -85,7 +89,14 @@ def run(
 
 
 def all_jobs(
-    networks: list[str], tasks: list[str], images: list[int], starts: list[str], seeds: int, starts_dir: Path
+    networks: list[str],
+    tasks: list[str],
+    images: list[int],
+    starts: list[str],
+    seeds: int,
+    starts_dir: Path,
+    rates: Sequence[float] = RATES,
+    steps_names: Sequence[str] = tuple(STEPS),
 ) -> Iterator[Job]:
     """Yield the jobs, the most important ones first.
 
@@ -96,16 +107,19 @@ def all_jobs(
         starts: Names of starts; those that have seen classes of a task, or have no network, are left out.
         seeds: Number of seeds.
         starts_dir: Folder of the starting networks.
+        rates: Factors of the learning rate.
+        steps_names: Keys of :data:`STEPS`.
 
     Yields:
         The values of :data:`KEYS`.
     """
-    for rate, seed, steps in itertools.product(RATES, range(seeds), STEPS):
+    for rate, seed, steps in itertools.product(rates, range(seeds), steps_names):
         for network, task, count, start in itertools.product(networks, tasks, images, starts):
             if start == "random":
                 exists = rate == RATES[0]
             else:
-                exists = start in SUITABLE_STARTS[task] and is_trained(starts_dir, network, start)
+                trained = network in SHIPPED if start == "shipped" else is_trained(starts_dir, network, start)
+                exists = start in SUITABLE_STARTS[task] and trained
             if exists:
                 yield network, task, count, start, steps, rate, seed
 
@@ -120,6 +134,8 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--images", type=int, nargs="+", default=IMAGES)
     parser.add_argument("--starts", nargs="+", choices=names, default=names)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=1, help="Number of processes, which share the GPU.")
     parser.add_argument("--output", type=Path, required=True)
@@ -131,6 +147,8 @@ def main() -> None:
         arguments.starts,
         arguments.seeds,
         arguments.starts_dir,
+        arguments.rates,
+        arguments.steps,
     )
     measure = partial(run, arguments.data_dir, arguments.starts_dir)
     measure_rows(arguments.output, KEYS, jobs, measure, arguments.workers)

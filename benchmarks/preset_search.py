@@ -6,22 +6,25 @@ Each line of the file NETWORKS.txt is a preset or the layers of a network, and m
 
     MC[16,3]-R[12]-D-MC[32,3]-R[16]-S[2]-FC[64] batch_size=25 steps=400
 
-``steps`` is the number of steps, from which the number of epochs follows. No test image is used: the images come from
+``steps`` is the number of steps, from which the number of epochs follows, and ``init=pyramid-cifar10`` names a trained
+network with the same layers to start from. No test image is used: the images come from
 the training and validation parts of the named data sets. Rows that the output file already contains are not measured
 again.
 """
 
 import argparse
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from benchmarks.resumed_table import measure_rows
 from benchmarks.small_sets import MIN_CLASS_IMAGES, PLANKTON_CLASSES, select_classes
@@ -32,6 +35,7 @@ from tigranet.data import DataSet, LabelledImages, load
 from tigranet.data.augment.rigid import Isometry
 from tigranet.data.splits import draw, draw_balanced
 from tigranet.evaluation import accuracy, moved_accuracy
+from tigranet.fine_tuning import adapted
 from tigranet.training import Hardware, Recipe, fit
 from tigranet.workflows.measured_training import count_parameters
 
@@ -49,6 +53,10 @@ CELLS = (
     ("eth80", 300),
     ("photographs", 300),
     ("photographs", 1_000),
+    ("steel-128", 300),
+    ("plankton-8-128", 320),
+    ("plankton-in-192", 320),
+    ("plankton-in-64", 320),
 )
 """Data sets and numbers of training images."""
 
@@ -92,6 +100,47 @@ def _plankton_8(images: int, seed: int, folder: Path) -> DataSet:
     return replace(data, class_names=names, train=part.take(chosen), validation=part.take(others))
 
 
+def _enlarged(name: str, images: int, seed: int, folder: Path) -> DataSet:
+    """Return a set with twice the height and width, by bicubic interpolation, in place of larger images."""
+    data = SETS[name](images, seed, folder)
+    train, validation = (
+        part._replace(images=F.interpolate(part.images, scale_factor=2, mode="bicubic").clamp(0, 1))
+        for part in (data.train, data.validation.take(_draw_any(data.validation, 1, VALIDATION_IMAGES)))
+    )
+    return replace(data, train=train, validation=validation)
+
+
+def _in_large_frames(images: int, seed: int, folder: Path) -> DataSet:
+    """Return the eight classes of plankton in frames of 192x192 pixels, each animal at a random position.
+
+    The animals keep their pixels. The rest of a frame has the median of the border of the image. Positions are such
+    that a rotation moves no animal out of the frame.
+    """
+    data = _plankton_8(images, seed, folder)
+    generator = torch.Generator().manual_seed(seed)
+
+    def framed(part: LabelledImages) -> LabelledImages:
+        count, _, side, _ = part.images.shape
+        border = torch.cat([part.images[..., 0, :], part.images[..., -1, :], *part.images[..., (0, -1)].unbind(-1)], -1)
+        frames = border.median(-1).values[..., None, None].repeat(1, 1, 3 * side, 3 * side)
+        angle = 2 * math.pi * torch.rand(count, generator=generator)
+        radius = side / 1.3 * torch.rand(count, generator=generator).sqrt()
+        for frame, image, a, r in zip(frames, part.images, angle.tolist(), radius.tolist(), strict=True):
+            top, left = round(side + r * math.sin(a)), round(side + r * math.cos(a))
+            frame[:, top : top + side, left : left + side] = image
+        return part._replace(images=frames)
+
+    validation = data.validation.take(_draw_any(data.validation, 1, VALIDATION_IMAGES))
+    return replace(data, train=framed(data.train), validation=framed(validation))
+
+
+def _reduced_frames(images: int, seed: int, folder: Path) -> DataSet:
+    """Return the same frames with a third of the height and width."""
+    data = _in_large_frames(images, seed, folder)
+    train, validation = (part._replace(images=F.avg_pool2d(part.images, 3)) for part in (data.train, data.validation))
+    return replace(data, train=train, validation=validation)
+
+
 SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "digits": partial(_without_test, "mnist-rot10"),
     "steel": _steel,
@@ -99,6 +148,10 @@ SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "plankton-8": _plankton_8,
     "eth80": partial(_without_test, "eth80"),
     "photographs": partial(_without_test, "cifar10"),
+    "steel-128": partial(_enlarged, "steel"),
+    "plankton-8-128": partial(_enlarged, "plankton-8"),
+    "plankton-in-192": _in_large_frames,
+    "plankton-in-64": _reduced_frames,
 }
 """By name: functions of the number of training images, the seed and the data folder."""
 
@@ -107,7 +160,11 @@ def _parse(network: str) -> tuple[str, dict[str, Any]]:
     """Return the layers of a network, and the fields of its recipe."""
     text, *changes = network.split()
     fields = (change.split("=") for change in changes)
-    return text, {name: float(value) if "." in value else int(value) for name, value in fields}
+    return text, {name: value if name == "init" else _number(value) for name, value in fields}
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text else int(text)
 
 
 def run(folder: Path, name: str, images: int, network: str, seed: int, precision: Precision = "tf32") -> dict[str, Any]:
@@ -117,11 +174,16 @@ def run(folder: Path, name: str, images: int, network: str, seed: int, precision
     shuffled = _draw_any(data.validation, 1, VALIDATION_IMAGES)
     validation = data.validation.take(shuffled)
     text, overrides = _parse(network)
-    steps = overrides.pop("steps", None)
+    steps, start = overrides.pop("steps", None), overrides.pop("init", None)
     architecture = Architecture.parse(text)
     window = choose_window("auto", architecture, data.train.images).window
     torch.manual_seed(seed)
-    net = TIGraNet(architecture, len(data.class_names), data.train.images.shape[1], window=window)
+    channels, names = data.train.images.shape[1], data.class_names
+    if start is None:
+        net = TIGraNet(architecture, len(names), channels, window=window)
+    else:
+        saved = adapted(TIGraNet.from_pretrained(start), channels, architecture, window)
+        net = saved.with_classes(len(names), names)
     count = len(data.train.labels)
     recipe = Recipe.for_network(net, count, **overrides, seed=seed)
     if steps is not None:
@@ -149,6 +211,7 @@ def main() -> None:
     parser.add_argument("--networks", type=Path, required=True)
     parser.add_argument("--data", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--precision", choices=get_args(Precision), default="tf32")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
@@ -158,7 +221,9 @@ def main() -> None:
         for seed, network, (name, images) in itertools.product(range(arguments.seeds), networks, CELLS)
         if name in arguments.data
     ]
-    measure_rows(arguments.output, KEYS, jobs, partial(run, arguments.data_dir), arguments.workers)
+    measure_rows(
+        arguments.output, KEYS, jobs, partial(run, arguments.data_dir, precision=arguments.precision), arguments.workers
+    )
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ drawn.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.small_sets import MIN_CLASS_IMAGES, PLANKTON_CLASSES, select_classes
@@ -48,6 +49,25 @@ def steel_task(images: int, seed: int, folder: Path) -> DataSet:
     return _divide(data, _join(data.train, data.test), images, seed)
 
 
+def reduced(task: Callable[[int, int, Path], DataSet], images: int, seed: int, folder: Path) -> DataSet:
+    """Return a task with half the height and width: means of four pixels."""
+    data = task(images, seed, folder)
+    train, validation = (part._replace(images=F.avg_pool2d(part.images, 2)) for part in (data.train, data.validation))
+    return replace(data, train=train, validation=validation, test=train.take([]))
+
+
+def named_task(name: str, images: int, seed: int, folder: Path) -> DataSet:
+    """Draw training images from the training part of a named data set. It has validation images of its own."""
+    data = _load(name, folder)
+    order = torch.randperm(len(data.validation.labels), generator=torch.Generator().manual_seed(seed))
+    return replace(
+        data,
+        train=data.train.take(draw_balanced(data.train.labels, seed, images)),
+        validation=data.validation.take(order[:VALIDATION_IMAGES]),
+        test=data.train.take([]),
+    )
+
+
 def plankton_start(folder: Path) -> DataSet:
     """Return all classes of plankton that are in no task."""
     data = _load("plankton", folder)
@@ -76,8 +96,15 @@ def photograph_start(folder: Path) -> DataSet:
     return _start(data, data.class_names, LabelledImages(luminance(data.train.images), data.train.labels))
 
 
-TASKS: dict[str, Callable[[int, int, Path], DataSet]] = {"steel": steel_task, "plankton": plankton_task}
-"""By name: functions of the number of training images, the seed and the data folder."""
+TASKS: dict[str, Callable[[int, int, Path], DataSet]] = {
+    "steel": steel_task,
+    "plankton": plankton_task,
+    "eth80": partial(named_task, "eth80"),
+    "digits": partial(named_task, "mnist-rot10"),
+    "steel-32": partial(reduced, steel_task),
+    "plankton-32": partial(reduced, plankton_task),
+}
+"""By name: functions of the number of training images, the seed and the data folder. The last two have 32x32 pixels."""
 STARTS: dict[str, tuple[Callable[[Path], DataSet], int]] = {
     "plankton": (plankton_start, 40),
     "photographs": (photograph_start, 20),
@@ -85,8 +112,16 @@ STARTS: dict[str, tuple[Callable[[Path], DataSet], int]] = {
     "all-plankton": (all_plankton_start, 40),
 }
 """By name: functions of the data folder, and numbers of epochs."""
-SUITABLE_STARTS = {"steel": ("plankton", "photographs"), "plankton": ("plankton", "photographs", "steel")}
-"""For each task: the starts that have seen none of its classes."""
+SUITABLE_STARTS = {
+    "steel": ("plankton", "photographs", "shipped"),
+    "plankton": ("plankton", "photographs", "steel", "shipped"),
+    "eth80": ("photographs", "shipped"),
+    "digits": ("photographs", "shipped"),
+    "steel-32": ("photographs", "shipped"),
+    "plankton-32": ("photographs", "shipped"),
+}
+"""For each task: the starts that have seen none of its classes. ``shipped`` is a network of the package, which was
+trained on photographs."""
 
 
 def _join(first: LabelledImages, second: LabelledImages) -> LabelledImages:
