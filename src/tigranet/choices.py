@@ -17,7 +17,7 @@ Log = Literal["csv", "tensorboard"]
 """Where losses are written during training."""
 Accelerator = Literal["auto", "cpu", "gpu"]
 """The kind of device that a network is trained on."""
-Precision = Literal["tf32", "32", "bf16", "16"]
+Precision = Literal["auto", "tf32", "32", "bf16", "16"]
 """The precision of matrix products during training."""
 WindowOption = Literal["auto", "none", "disc"]
 """The window that a user asks for: one of the two, or that which suits the training images and the network."""

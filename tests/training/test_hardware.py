@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from tigranet.training import Hardware
+from tigranet import TIGraNet
+from tigranet.training import Hardware, hardware
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_a_missing_gpu_is_an_error():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"precision": "8"}, "precision .*tf32, 32, bf16, 16.* got '8'"),
+        ({"precision": "8"}, "precision .*auto, tf32, 32, bf16, 16.* got '8'"),
         ({"accelerator": "tpu"}, "accelerator .*auto, cpu, gpu.* got 'tpu'"),
         ({"devices": 0}, "devices .*1.* got 0"),
         ({"nodes": 0}, "nodes .*1.* got 0"),
@@ -35,3 +36,21 @@ def test_a_missing_gpu_is_an_error():
 def test_invalid_values_are_errors(arguments, message, without_shape_checks):
     with pytest.raises(ValueError, match=message):
         Hardware(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("network", "gpu", "bf16", "expected"),
+    [
+        ("LC[1,3,4]-MO[2]-S[0]", True, True, "bf16"),
+        ("LC[1,3,4]-MO[2]-S[0]", True, False, "tf32"),  # an old GPU
+        ("LC[1,3,4]-MO[2]-S[0]", False, True, "tf32"),
+        ("MC[2,1]-S[0]", True, True, "tf32"),  # its graph operations use single precision anyway
+    ],
+)
+def test_group_convolutions_are_trained_in_bf16_by_default_where_the_gpu_has_it(
+    network, gpu, bf16, expected, monkeypatch
+):
+    monkeypatch.setattr(hardware, "trains_on_cuda", lambda accelerator: gpu)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: bf16)
+    assert Hardware().for_network(TIGraNet(network, 2)).precision == expected
+    assert Hardware(precision="32").for_network(TIGraNet(network, 2)).precision == "32"

@@ -88,7 +88,7 @@ def fit(
             has the last checkpoint before that.
         KeyboardInterrupt: If the training is interrupted from the keyboard.
     """
-    hardware = hardware or Hardware()
+    hardware = (hardware or Hardware()).for_network(module)
     if log not in get_args(Log):
         raise ValueError(f"expected log to be one of {', '.join(get_args(Log))}, got {log!r}")
     if resume and folder is None:
