@@ -7,8 +7,8 @@ from tigranet.architecture import PRESETS, Architecture
 from tigranet.choose_architecture import (
     CPU_PRESETS,
     GPU_PRESETS,
+    LARGE_IMAGE_COARSENINGS,
     PresetRange,
-    choose_architecture,
     choose_preset,
     default_size_limit,
 )
@@ -16,11 +16,11 @@ from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
 
 def test_small_networks_on_a_cpu_and_large_ones_on_a_gpu():
-    assert str(choose_architecture(3, 28, gpu=False)) == PRESETS["pyramid-tiny"]
-    assert str(choose_architecture(10_001, 28, gpu=False)) == PRESETS["oriented"]
-    assert str(choose_architecture(10_001, 64, gpu=False)) == PRESETS["pyramid-small"]
-    assert str(choose_architecture(300, 64, gpu=True)) == PRESETS["pyramid-large"]
-    assert str(choose_architecture(300, 224, gpu=True)) == PRESETS["pyramid"]
+    assert choose_preset(3, 28, gpu=False) == "pyramid-tiny"
+    assert choose_preset(10_001, 28, gpu=False) == "oriented"
+    assert choose_preset(10_001, 64, gpu=False) == "pyramid-small"
+    assert choose_preset(300, 64, gpu=True) == "pyramid-large"
+    assert choose_preset(300, 224, gpu=True) == "pyramid-224"
 
 
 @pytest.mark.parametrize("gpu", [False, True])
@@ -44,17 +44,22 @@ def test_the_first_row_whose_limits_are_kept_decides(monkeypatch):
     assert chosen == [row.preset for row in rows]
 
 
-@pytest.mark.parametrize("preset", ["oriented-small", "oriented", "oriented-large", "paper-small", "paper"])
-def test_networks_that_keep_the_resolution_get_small_images(monkeypatch, preset):
-    monkeypatch.setattr(module, "MAX_DEFAULT_SIZE", 224)
-    assert default_size_limit(Architecture.parse(preset)) == 64
+@pytest.mark.parametrize("preset", ["oriented-small", "oriented", "paper-small", "pyramid-small", "pyramid-large"])
+def test_named_networks_that_are_slow_on_large_images_get_small_ones(preset):
+    assert default_size_limit(Architecture.parse(preset), gpu=True) == MAX_DEFAULT_SIZE
 
 
-def test_other_networks_get_larger_images(monkeypatch):
-    assert default_size_limit(None) == MAX_DEFAULT_SIZE
-    monkeypatch.setattr(module, "MAX_DEFAULT_SIZE", 224)
-    assert default_size_limit(None) == 224
-    for preset in ("pyramid-tiny", "pyramid-small", "pyramid", "pyramid-large"):
-        assert default_size_limit(Architecture.parse(preset)) == 224
-    monkeypatch.setattr(module, "MAX_DEFAULT_SIZE", 32)
-    assert default_size_limit(Architecture.parse("oriented")) == 32
+@pytest.mark.parametrize("architecture", [None, Architecture.parse("pyramid-224")])
+@pytest.mark.parametrize("gpu", [False, True])
+def test_other_networks_get_larger_images_the_fewer_there_are(architecture, gpu):
+    limit = default_size_limit(architecture, gpu)
+    sides = [limit(images) for images in (1, 600, 601, 2_000, 2_001, 10_001, 30_001)]
+    assert sides == sorted(sides, reverse=True)
+    assert (sides[0], sides[-1]) == (224, 64)
+
+
+def test_defaults_for_large_images_are_suited_to_them():
+    for gpu in (False, True):
+        preset = Architecture.parse(choose_preset(300, 65, gpu))
+        assert preset.num_coarsenings >= LARGE_IMAGE_COARSENINGS
+        assert callable(default_size_limit(preset, gpu))

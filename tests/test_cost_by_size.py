@@ -23,7 +23,7 @@ TINY = {
 
 @pytest.fixture
 def tiny_networks(monkeypatch):
-    monkeypatch.setattr(cost_by_size, "candidates", lambda: TINY)
+    monkeypatch.setattr(cost_networks, "candidates", lambda: TINY)
     monkeypatch.setattr(cost_by_size, "MEASUREMENT_SECONDS", {"cpu": 1e-3})
     monkeypatch.setattr(cost_by_size, "limit_rows", lambda *_: iter([limit_row("copy, GB/s", 10)]))
 
@@ -85,7 +85,7 @@ def test_a_measurement_that_fails_has_a_row_with_the_reason(tiny_networks):
 def test_what_decides_is_measured_first_and_sizes_ascend():
     networks = list(cost_networks.candidates())
     jobs = cost_by_size.all_jobs(networks, [512, 28, 224, 64], ("tf32", "bf16"), torch.device("cuda"))
-    assert {(job.network, job.size) for job in jobs[:9]} == {
+    assert {(job.network, job.size) for job in jobs[:12]} == {
         (network, size) for network in cost_by_size.FIRST_NETWORKS for size in cost_by_size.FIRST_SIZES
     }
     assert not any("onnxruntime" in job.network for job in jobs)  # computes on a CPU
@@ -102,16 +102,20 @@ def test_operations_of_a_convolution_are_counted():
 
 
 def test_the_ratios_that_decide_are_printed_for_each_precision():
-    rows = [cost_row("pyramid", 64, 1.0), cost_row("pyramid", 512, 64 * 1.1), cost_row("pyramid", 224, 9, mib=120)]
+    rows = [
+        cost_row("pyramid-224", 64, 1.0),
+        cost_row("pyramid-224", 512, 64 * 1.1),
+        cost_row("pyramid-224", 224, 9, mib=120),
+    ]
     table = cost_report.CostTable([*rows, cost_row("resnet18", 224, 6), limit_row("copy, GB/s", 2**20)])
-    key = ("pyramid", 224, cost_networks.TRAINING, "bf16")
+    key = ("pyramid-224", 224, cost_networks.TRAINING, "bf16")
     assert table.copy_ms(*key) == pytest.approx(1e3 * 2 * 120 * 2**20 / (2**20 * 1e9))
     ratio, memory, growth = cost_report.aims(table)
     assert (ratio.value, memory.value) == (1.5, 120)
     assert growth.value == pytest.approx(0.1)
     assert ["reached" in str(aim) for aim in (ratio, memory, growth)] == [True, False, True]
     one_image = [cost_row(name, 224, ms, cost_networks.ONE_IMAGE, gpu="") for name, ms in
-                 (("pyramid-small", 30), ("pyramid", 90), ("resnet18", 30))]  # fmt: skip
+                 (("pyramid-small-224", 30), ("pyramid-224", 90), ("resnet18", 30))]  # fmt: skip
     assert [aim.value for aim in cost_report.aims(cost_report.CostTable(one_image))] == [1, 3]
 
 

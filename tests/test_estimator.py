@@ -14,7 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tigranet
 from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
-from tigranet.architecture import Architecture
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
 
@@ -288,9 +287,9 @@ def test_the_architecture_is_chosen_for_the_number_and_the_size_of_the_images(mo
 
     def choose(train_images, image_side, gpu):
         requests.append((train_images, image_side, gpu))
-        return Architecture.parse(TINY)
+        return TINY
 
-    monkeypatch.setattr("tigranet.estimator.choose_architecture", choose)
+    monkeypatch.setattr("tigranet.estimator.choose_preset", choose)
     X, y = np.random.default_rng(0).random((10, 6, 9)), np.arange(10) % 2
     classifier = TIGraNetClassifier(epochs=1, random_state=0).fit(X, y)
     assert requests == [(10, 9, torch.cuda.is_available())]

@@ -3,7 +3,6 @@
 from benchmarks import presets
 
 from tigranet.architecture import PRESETS
-from tigranet.choose_architecture import choose_preset
 
 
 def row(network, seed, upright, rotated, data="plankton", images=300):
@@ -17,12 +16,13 @@ def lines(rows):
 
 
 def test_the_best_network_is_that_with_the_highest_mean_over_seeds_and_both_accuracies():
-    rows = [row("pyramid-large", 0, 50, 40), row("pyramid-large", 1, 60, 50), row("pyramid-small", 0, 49, 49)]
+    large, small = (presets.default_network("plankton", 300, gpu) for gpu in (True, False))
+    rows = [row(large, 0, 50, 40), row(large, 1, 60, 50), row(small, 0, 49, 49), row("pyramid-small", 0, 30, 30)]
     (line,) = (line for line in lines(rows) if line.startswith("| plankton"))
     assert "**55.0 / 45.0**" in line
     assert "| 49.0 / 49.0" in line
-    assert f"`{choose_preset(300, 64, gpu=True)}` +0.0" in line
-    assert f"`{choose_preset(300, 64, gpu=False)}` -1.0" in line
+    assert f"`{large}` +0.0" in line
+    assert f"`{small}` -1.0" in line
     assert "| plankton | 300 | 2 |" in line
 
 
@@ -37,4 +37,11 @@ def test_all_images_have_a_row_of_their_own_and_networks_without_rows_are_empty(
     rows = [row("pyramid", 0, 50, 50), row("pyramid", 0, 70, 70, images=presets.ALL_IMAGES)]
     few, many = (line.split(" | ") for line in lines(rows) if line.startswith("| plankton"))
     assert (few[1], many[1]) == ("300", "24,000")
-    assert sum(cell.strip(" |") == "-" for cell in few) == len(PRESETS) - 1 + 2  # nor are the defaults measured
+    assert (
+        sum(cell.strip(" |") == "-" for cell in few) == len(presets.NETWORKS) - 1 + 2
+    )  # nor are the defaults measured
+
+
+def test_the_default_starts_from_a_trained_network_except_on_the_images_of_that_network():
+    assert presets.default_network("steel", 300, gpu=False) == "pyramid-small init=pyramid-small-cifar10"
+    assert presets.default_network("photographs", 300, gpu=True) == "pyramid-large"

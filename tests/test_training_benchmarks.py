@@ -183,7 +183,7 @@ def test_trainings_start_from_random_weights_or_from_saved_networks(tmp_path, mo
         ("plankton", "quarter", 1.0),
         ("random", "quarter", 1.0),
     ]
-    monkeypatch.setattr(fine_tuning, "fit", lambda network, *_: network.eval())
+    monkeypatch.setattr(fine_tuning, "fit", lambda network, *_, **__: network.eval())
     rows = [dict(zip(fine_tuning.KEYS, job, strict=True)) | fine_tuning.run(tmp_path, tmp_path, *job) for job in jobs]
     machine = {"cpu": "C", "gpu": "", "tigranet": "1", "torch": "2"}
     write_rows(tmp_path / "f.csv", [row | machine | {"rotated": 50 + 10 * row["rate"]} for row in rows])

@@ -4,11 +4,7 @@ import math
 from typing import NamedTuple
 
 from tigranet.architecture import Architecture
-from tigranet.data.letterbox import MAX_DEFAULT_SIZE
-
-MAX_FULL_RESOLUTION_SIZE = 64
-"""Largest side length in pixels that is chosen automatically for networks that keep the resolution of the image in all
-layers. Their time and memory grow with every pixel in every layer."""
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit
 
 
 class PresetRange(NamedTuple):
@@ -26,16 +22,34 @@ CPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),  # too small to be coarsened twice
     PresetRange("pyramid-tiny", max_images=10_000, max_side=40),
     PresetRange("oriented", max_side=40),
-    PresetRange("pyramid-small"),
+    PresetRange("pyramid-small", max_side=64),
+    PresetRange("pyramid-small-224"),
 )
 """The defaults on a CPU: the most accurate networks that learn from some hundred images in a minute or two. The default
 is the first row whose two limits are kept. The last row has no limits."""
 GPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),
     PresetRange("pyramid-large", max_side=64),
-    PresetRange("pyramid"),
+    PresetRange("pyramid-224"),
 )
 """The defaults on a GPU. These networks are more accurate, and take a hundred times as long on a CPU."""
+
+
+class SizeRange(NamedTuple):
+    """A side length, and the number of images that it is the limit for."""
+
+    side: int
+    """Largest side length in pixels."""
+    max_images: float = math.inf
+    """Largest number of images."""
+
+
+CPU_SIZES = (SizeRange(224, max_images=600), SizeRange(128, max_images=2_000), SizeRange(64))
+"""Limits of the side length on a CPU: images as large as a network can be trained on in some minutes."""
+GPU_SIZES = (SizeRange(224, max_images=10_000), SizeRange(128, max_images=30_000), SizeRange(64))
+"""Limits of the side length on a GPU: images as large as fit into a few gigabytes of memory."""
+LARGE_IMAGE_COARSENINGS = 3
+"""Number of coarsenings of a network that is suited to images of more than 64 pixels."""
 
 
 def choose_preset(train_images: int, image_side: int, gpu: bool) -> str:
@@ -59,38 +73,27 @@ def choose_preset(train_images: int, image_side: int, gpu: bool) -> str:
     return next(row.preset for row in rows if train_images <= row.max_images and image_side <= row.max_side)
 
 
-def choose_architecture(train_images: int, image_side: int, gpu: bool) -> Architecture:
-    """Return the architecture to train when the user names none.
-
-    Args:
-        train_images: The number of training images.
-        image_side: The longer side of the images in pixels.
-        gpu: Whether the network is trained on a GPU.
-
-    Returns:
-        The architecture of :func:`choose_preset`.
-
-    Example:
-        >>> choose_architecture(300, 28, gpu=False) == Architecture.parse("pyramid-tiny")
-        True
-    """
-    return Architecture.parse(choose_preset(train_images, image_side, gpu))
-
-
-def default_size_limit(architecture: Architecture | None) -> int:
+def default_size_limit(architecture: Architecture | None, gpu: bool) -> SizeLimit:
     """Return the largest side length to which a user's images are scaled when the user gives no size.
 
     Args:
         architecture: The architecture that the user names, or None if it is chosen after the images are loaded.
+        gpu: Whether the network is trained on a GPU.
 
     Returns:
-        :data:`~tigranet.data.letterbox.MAX_DEFAULT_SIZE`, but at most :data:`MAX_FULL_RESOLUTION_SIZE` for a named
-        architecture that never reduces the resolution.
+        For a named architecture with fewer than :data:`LARGE_IMAGE_COARSENINGS` coarsenings
+        :data:`~tigranet.data.letterbox.MAX_DEFAULT_SIZE`, because its time and memory grow with every pixel. Otherwise
+        the limit depends on the number of images, by the first row of :data:`CPU_SIZES` or :data:`GPU_SIZES` that has
+        as many.
 
     Example:
-        >>> default_size_limit(Architecture.parse("oriented"))
+        >>> default_size_limit(Architecture.parse("oriented"), gpu=False)
         64
+        >>> limit = default_size_limit(None, gpu=False)
+        >>> limit(300), limit(1_000), limit(10_000)
+        (224, 128, 64)
     """
-    if architecture is None or architecture.num_coarsenings:
+    if architecture is not None and architecture.num_coarsenings < LARGE_IMAGE_COARSENINGS:
         return MAX_DEFAULT_SIZE
-    return min(MAX_DEFAULT_SIZE, MAX_FULL_RESOLUTION_SIZE)
+    rows = GPU_SIZES if gpu else CPU_SIZES
+    return lambda images: next(row.side for row in rows if images <= row.max_images)

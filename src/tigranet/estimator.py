@@ -15,14 +15,14 @@ from torch import Tensor
 
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
-from tigranet.choose_architecture import choose_architecture
+from tigranet.choose_architecture import choose_preset
 from tigranet.data.dataset import LabelledImages
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
 from tigranet.evaluation.canonical_logits import canonical_logits, double_head
 from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
 from tigranet.feature_network import check_channels
-from tigranet.fine_tuning import load_start
+from tigranet.fine_tuning import AUTO, default_start, load_start
 from tigranet.image_estimator import BATCH_SIZE
 from tigranet.model import TIGraNet
 from tigranet.novelty_estimator import NoveltyEstimator
@@ -79,8 +79,10 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         random_state: Seed or generator of the weights, the held-out images and the training. An integer gives the same
             classifier every time.
         verbose: Whether to draw a progress bar.
-        init: The folder or the name of a saved network to start from, instead of random weights. Its architecture,
-            boundary, window and margin are kept. Classes that both have, by their names, keep what they have learned.
+        init: The folder or the name of a saved network to start from. Its architecture, boundary, window and margin are
+            kept. Classes that both have, by their names, keep what they have learned. None starts from random weights,
+            and ``auto`` from a network of the package if the default architecture has one, see
+            :func:`tigranet.fine_tuning.default_start`.
         warm_start: Whether another call of ``fit`` starts from the network of the previous one, in the same way.
 
     Attributes:
@@ -141,7 +143,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         validation_fraction: float = 0.15,
         random_state: Any = None,
         verbose: bool = False,
-        init: str | Path | None = None,
+        init: str | Path | None = AUTO,
         warm_start: bool = False,
     ) -> None:
         self.architecture = architecture
@@ -214,14 +216,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
             start = self._start(images)
             names = [str(label) for label in self.classes_.tolist()]
             with seeded(seed):
-                if start is not None:
-                    net = start.with_classes(len(names), names)
-                else:
-                    architecture = self.architecture
-                    if architecture == "auto":
-                        architecture = choose_architecture(len(images), max(images.shape[2:]), trains_on_cuda())
-                    options = self._network_options(architecture, images)
-                    net = TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
+                net = start.with_classes(len(names), names) if start else self._new_network(images, names)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
@@ -235,7 +230,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         """Return the network to start from, if there is one."""
         if self.warm_start and hasattr(self, "model_"):
             start, name = self.model_, "the previous fit"
-        elif self.init is not None:
+        elif self.init is not None and self.init != AUTO:
             architecture = None if self.architecture == "auto" else self.architecture
             layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
             start, name = load_start(self.init, layers, self.boundary, self.window, self.margin), str(self.init)
@@ -243,6 +238,17 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
             return None
         check_channels(start, name, images)
         return start
+
+    def _new_network(self, images: Tensor, names: list[str]) -> TIGraNet:
+        """Return a network with random weights, or for an automatic architecture one of the package for new classes."""
+        automatic = self.architecture == "auto"
+        preset = choose_preset(len(images), max(images.shape[2:]), trains_on_cuda()) if automatic else ""
+        options = self._network_options(preset or self.architecture, images)
+        if automatic and self.init == AUTO:
+            found = default_start(preset, images.shape[1], self.boundary, options["window"], self.margin)
+            if found is not None:
+                return found.network.with_classes(len(names), names)
+        return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
         """Hold out images for validation if ``keep`` or ``patience`` needs them."""

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from images import fill
 from tigranet import TIGraNet
+from tigranet.architecture import PRESETS
 from tigranet.data.leakage import content_hash
 from tigranet.figures import rotated_examples
+from tigranet.training import Hardware
 from tigranet.workflows import train as module
 from tigranet.workflows.evaluate import evaluate
 from tigranet.workflows.saved_run import SavedRun
@@ -98,11 +100,24 @@ def test_wrong_windows_and_margins_are_refused(small, arguments, without_shape_c
         train(small, **SMALL, **arguments)
 
 
-def test_images_for_a_network_that_keeps_the_resolution_stay_small(tmp_path, monkeypatch):
+def test_images_for_a_network_that_keeps_the_resolution_stay_small(tmp_path):
     fill(tmp_path, {"a": 6, "b": 6}, size=(100, 100))
-    monkeypatch.setattr("tigranet.choose_architecture.MAX_DEFAULT_SIZE", 80)
     assert train(tmp_path, **SMALL).network.image_size == 64
     assert train(tmp_path, **SMALL, size=90).network.image_size == 90
+
+
+def test_large_images_get_a_network_for_them_that_starts_from_a_shipped_one(tmp_path):
+    fill(tmp_path, {"a": 6, "b": 6}, size=(70, 70))
+    console = Console(file=io.StringIO(), width=200)
+    trained = train(tmp_path, recipe={"epochs": 1}, console=console, hardware=Hardware("cpu"))
+    assert (str(trained.network.architecture), trained.network.image_size) == (PRESETS["pyramid-small-224"], 70)
+    assert trained.record["init"] == "pyramid-small-cifar10"
+    assert "starts from 'pyramid-small-cifar10'" in console.file.getvalue()
+    fresh = train(tmp_path, recipe={"epochs": 1}, hardware=Hardware("cpu"), init=None)
+    assert fresh.record["init"] is None
+    first = [next(iter(each.network.parameters())) for each in (trained, fresh)]
+    shipped = next(iter(TIGraNet.from_pretrained("pyramid-small-cifar10").parameters()))
+    assert (first[0] - shipped).abs().max() < 0.1 < (first[1] - shipped).abs().max()
 
 
 def test_duplicates_are_counted_in_the_record_and_the_card(folder, tmp_path):

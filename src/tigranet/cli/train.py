@@ -78,7 +78,7 @@ def train(
     patience: Annotated[int | None, recipe_option("patience")] = None,
     quick: Quick = False,
     folds: FoldsOption = None,
-    init: Init = None,
+    init: Init = "auto",
     overwrite: Overwrite = False,
     resume: Resume = False,
     log: Annotated[Log, _hardware("Format of the losses, which are written beside the checkpoints.")] = "csv",
@@ -86,7 +86,7 @@ def train(
     devices: Annotated[int, _hardware("Number of devices.")] = 1,
     nodes: Annotated[int, _hardware("Number of machines.")] = 1,
     strategy: Annotated[str, _hardware("Lightning's strategy for several devices, such as ddp.")] = "auto",
-    precision: Annotated[Precision, _hardware("Precision of matrix products; on a CPU, tf32 means 32.")] = "tf32",
+    precision: Annotated[Precision, _hardware("Precision of matrix products; on a CPU, tf32 means 32.")] = "auto",
     deterministic: Annotated[bool, _hardware("Use only deterministic operations on a GPU.")] = False,
 ) -> None:
     """Train on images, save the model, and measure it on rotated and shifted images."""
@@ -136,7 +136,7 @@ def train(
             data_dir=data_dir,
             recipe={name: value for name, value in values.items() if value is not None},
             hardware=Hardware(kind, devices, nodes, strategy, precision, deterministic),
-            init=init,
+            init=None if init == "none" else init,
             quick=quick,
             first=True,
             folds=folds,

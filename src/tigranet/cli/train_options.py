@@ -84,11 +84,11 @@ FoldsOption = Annotated[
 ]
 """Number of folds of a cross-validation."""
 Init = Annotated[
-    str | None,
+    str,
     typer.Option(
-        help="Start from this network instead of random weights: the folder of a saved model, or the name of a "
-        "shipped one. Classes of the same name keep what they have learned.",
-        show_default=False,
+        help="Start from this network: the folder of a saved model, or the name of a shipped one. Classes of the same "
+        "name keep what they have learned. 'none' starts from random weights, 'auto' from a shipped network if the "
+        "default architecture has one.",
     ),
 ]
 """The network to start from."""

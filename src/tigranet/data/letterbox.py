@@ -3,7 +3,7 @@
 import io
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,9 @@ from tigranet.data.pixel_rows import PixelRows, unit_strips
 from tigranet.data.system_failures import is_system_failure
 
 MAX_DEFAULT_SIZE = 64
-"""Largest side length in pixels that is chosen automatically, unless the network sets a lower one."""
+"""Largest side length in pixels that is chosen automatically, unless the caller gives another limit."""
+SizeLimit = int | Callable[[int], int]
+"""Largest side length in pixels that is chosen automatically, which may depend on the number of images."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
 MAX_HELD_BYTES = 2**26
@@ -231,20 +233,22 @@ def read_letterboxed(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def default_size(sides: Sequence[int], max_size: int = MAX_DEFAULT_SIZE) -> int:
+def default_size(sides: Sequence[int], max_size: SizeLimit = MAX_DEFAULT_SIZE, images: int | None = None) -> int:
     """Choose the common side length for images of different sizes.
 
     Args:
         sides: Longer side of each image, in pixels.
         max_size: Largest side length in pixels.
+        images: Number of images, if it is not that of ``sides``.
 
     Returns:
         The median, at least 2 and at most ``max_size``, which is also the result for no images.
     """
-    return max(2, min(max_size, round(median(sides)))) if sides else max_size
+    limit = max_size(len(sides) if images is None else images) if callable(max_size) else max_size
+    return max(2, min(limit, round(median(sides)))) if sides else limit
 
 
-def default_file_size(paths: Sequence[Path], max_size: int = MAX_DEFAULT_SIZE) -> int:
+def default_file_size(paths: Sequence[Path], max_size: SizeLimit = MAX_DEFAULT_SIZE) -> int:
     """Choose the common side length for image files, from the headers of about 1,000 of them.
 
     Args:
@@ -260,4 +264,4 @@ def default_file_size(paths: Sequence[Path], max_size: int = MAX_DEFAULT_SIZE) -
             sides.append(max(read_image_size(path)))
         except UnreadableImageError:
             continue  # reported when the image itself is read
-    return default_size(sides, max_size)
+    return default_size(sides, max_size, len(paths))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tigranet.data.image_arrays import check_channels_last
 from tigranet.data.image_index import PART_NAMES
-from tigranet.data.letterbox import MAX_DEFAULT_SIZE, default_size, letterbox
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, default_size, letterbox
 from tigranet.data.luminance import array_to_grey
 from tigranet.data.mapped_images import empty_images
 from tigranet.data.npz_file import ArrayHeader, NpzArrays, open_npz
@@ -47,7 +47,7 @@ def read_npz_images(
     size: int | None = None,
     color: bool = False,
     group: str | None = None,
-    max_size: int = MAX_DEFAULT_SIZE,
+    max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> NpzImages:
     """Read images and labels from an .npz file.
 
@@ -210,7 +210,7 @@ def _images_and_labels(file: Path, source: NpzSource, members: dict[str, str]) -
     return images, labels
 
 
-def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: bool, max_size: int) -> Tensor:
+def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: bool, max_size: SizeLimit) -> Tensor:
     headers = [source.header(name) for name in names]
     stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
     channels = sorted(set(stored_channels)) if color else [1]

@@ -15,7 +15,7 @@ from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
 from tigranet.data.leakage import exclude_duplicate_images
-from tigranet.data.letterbox import MAX_DEFAULT_SIZE, UnreadableFile, default_file_size
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, UnreadableFile, default_file_size
 from tigranet.data.mapped_images import empty_images
 from tigranet.data.npz_data import read_npz_images
 from tigranet.data.splits import draw, split
@@ -65,7 +65,7 @@ def load_user_data(
     group: str | None = None,
     train_images: int | None = None,
     step: Callable[[], None] = lambda: None,
-    max_size: int = MAX_DEFAULT_SIZE,
+    max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> tuple[DataSet, list[UnreadableFile]]:
     """Load a folder, a table or an .npz file as a data set.
 
@@ -137,7 +137,7 @@ def read_user_images(
     color: bool = False,
     group: str | None = None,
     step: Callable[[], None] = lambda: None,
-    max_size: int = MAX_DEFAULT_SIZE,
+    max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> UserImages:
     """Read all images of a folder, a table or an .npz file, whatever part they are in.
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from tigranet.architecture import Architecture
 from tigranet.choose_architecture import default_size_limit
 from tigranet.data import DataSet, UnreadableFile
-from tigranet.devices import select_accelerator, select_device
+from tigranet.devices import select_accelerator, select_device, trains_on_cuda
 from tigranet.evaluation.curves import Invariance, invariance
 from tigranet.evaluation.row_writer import open_row_writer
 from tigranet.model import TIGraNet
@@ -130,7 +130,7 @@ def _load(
     """Load the data as for the training of the first network, and the run that they were split for."""
     if is_architecture(first):
         run = SavedRun(seed=seed or 0)
-        max_size = default_size_limit(Architecture.parse(str(first)))
+        max_size = default_size_limit(Architecture.parse(str(first)), trains_on_cuda())
         return load_data(data, seed=run.seed, max_size=max_size, data_dir=data_dir, console=console), run
     run = SavedRun.read(first)
     network = TIGraNet.from_pretrained(first)

@@ -10,7 +10,7 @@ from rich.console import Console
 from tigranet.data import REGISTRY, DataSet, LabelledImages, UnreadableFile, is_user_data, load, load_user_data
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.data.leakage import hash_images
-from tigranet.data.letterbox import MAX_DEFAULT_SIZE
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def load_data(
     *,
     seed: int = 0,
     size: int | None = None,
-    max_size: int = MAX_DEFAULT_SIZE,
+    max_size: SizeLimit = MAX_DEFAULT_SIZE,
     color: bool = False,
     channels: int | None = None,
     group: str | None = None,

@@ -14,10 +14,11 @@ from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, feature_architecture
-from tigranet.fine_tuning import load_start
+from tigranet.fine_tuning import AUTO, default_start, load_start
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, is_interrupted_training
 from tigranet.training import Hardware, is_first_process
@@ -95,7 +96,7 @@ def train(
     data_dir: Path | None = None,
     recipe: Mapping[str, Any] | None = None,
     hardware: Hardware | None = None,
-    init: str | Path | None = None,
+    init: str | Path | None = AUTO,
     quick: bool = False,
     first: bool = False,
     folds: int | None = None,
@@ -127,8 +128,10 @@ def train(
         data_dir: Folder of the named data sets.
         recipe: Fields of :class:`~tigranet.training.Recipe` to use instead of the defaults.
         hardware: What to train on; by default the best device that there is.
-        init: The folder or the name of a saved network to start from, instead of random weights. Its architecture,
-            boundary, window and margin are kept. Classes that both have keep their weights of the last layer.
+        init: The folder or the name of a saved network to start from. Its architecture, boundary, window and margin are
+            kept. Classes that both have keep their weights of the last layer. None starts from random weights, and
+            ``auto`` from a network of the package if the default architecture has one, see
+            :func:`tigranet.fine_tuning.default_start`.
         quick: Whether to fit a linear classifier to invariant features in seconds, instead of training, see
             :func:`tigranet.workflows.first_answer.first_answer`. With ``init``, the features are those of that network.
         first: Whether to start with such a classifier, on at most
@@ -162,16 +165,18 @@ def train(
         check_folds(folds, quick, train_images, hardware)
     if isinstance(architecture, str):
         architecture = Architecture.parse(architecture)
+    automatic, init = init == AUTO, None if init == AUTO else init
     start = None if init is None else load_start(init, architecture, boundary, window, margin)
     if start is not None:
         architecture, boundary, window, margin = start.architecture, start.boundary, start.window, start.margin
         color = color or start.in_maps > 1
         size = size or start.image_size
+    gpu = trains_on_cuda("auto" if hardware is None else hardware.accelerator)
     loaded = load_data(
         data,
         seed=seed,
         size=size,
-        max_size=default_size_limit(architecture),
+        max_size=MAX_DEFAULT_SIZE if quick and start is None else default_size_limit(architecture, gpu),
         color=color,
         channels=None if start is None else start.in_maps,
         group=group,
@@ -184,10 +189,12 @@ def train(
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
-    gpu = trains_on_cuda("auto" if hardware is None else hardware.accelerator)
     preset = choose_preset(images, max(height, width), gpu)
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
+    if automatic and architecture is None and not quick:
+        found = default_start(preset, data_set.train.images.shape[1], boundary, chosen_window.window, margin, str(data))
+        init, start = found or (None, None)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
 
     answer_options: dict[str, Any] = {
@@ -208,7 +215,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = _describe_reason(images, None if architecture else preset, gpu, init, quick)
+    reason = _describe_reason(images, not architecture, gpu, init, quick)
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:
@@ -228,7 +235,7 @@ def train(
     with hold_output(folder):
         validated: CrossValidation | None = None
         if folds is not None:
-            _print(console, *(known_image_notices(init, data_set) if init is not None else []))
+            _print(console, *([] if init is None or automatic else known_image_notices(init, data_set)))
             validated = cross_validate(
                 data_set,
                 folds,
@@ -364,16 +371,15 @@ def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str,
         return None
 
 
-def _describe_reason(images: int, preset: str | None, gpu: bool, init: str | Path | None, quick: bool) -> str:
+def _describe_reason(images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool) -> str:
     """Explain the choice of the network."""
-    if init is not None:
-        return f"starts from '{init}'" + (", whose features are not trained" if quick else "")
-    if preset is None:
-        return "as requested"
+    start = "" if init is None else f"starts from '{init}'" + (", whose features are not trained" if quick else "")
+    if not default:
+        return start or "as requested"
     if quick:
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
-    device = "GPU" if gpu else "CPU"
-    return f"the default for {images} training images of this size on a {device}; --architecture names another one"
+    choice = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
+    return f"{choice}; {start or '--architecture names another one'}"
 
 
 @contextmanager
