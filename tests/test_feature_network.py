@@ -5,6 +5,7 @@ from tigranet import Architecture, TIGraNet
 from tigranet.feature_network import (
     FEATURE_ARCHITECTURE,
     check_channels,
+    fast_feature_architecture,
     feature_architecture,
     is_saved_network,
     load_feature_network,
@@ -75,3 +76,11 @@ def test_a_linear_head_keeps_the_features():
     assert (linear.boundary, linear.margin, linear.class_names) == ("torus", 1, ("w", "x", "y", "z"))
     assert linear.architecture == Architecture.parse("SC[2,2]-DP[9]-S[2]")
     assert not linear.training
+
+
+@pytest.mark.parametrize(("side", "more"), [(5, 0), (64, 0), (65, 1), (128, 1), (129, 2), (224, 2)])
+def test_large_images_are_coarsened_earlier_for_a_first_answer(side, more):
+    images = torch.rand(2, 1, side, side)
+    layers, usual = fast_feature_architecture(images), feature_architecture(images)
+    assert layers.num_coarsenings == usual.num_coarsenings + more
+    assert untrained_network(layers, images).features(images).isfinite().all()

@@ -1,5 +1,6 @@
 """A network whose invariant features are useful without training, for a linear classifier or another estimator."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ FEATURE_ARCHITECTURE = "LC[8,5]-D-MO[32]-LC[16,5]-D-MO[64]-S[3]"
 compares them with those of other networks."""
 MIN_COARSENED_SIDE = 8
 """Least side length in pixels of images that are coarsened twice."""
+SMALL_SIDE = 64
+"""Largest side length in pixels of images whose features take milliseconds without further coarsenings."""
 CALIBRATION_IMAGES = 64
 """Number of images from which a new network estimates the moments of its maps."""
 
@@ -35,6 +38,21 @@ def feature_architecture(images: Float[Tensor, "count maps height width"]) -> Ar
     if max(images.shape[2:]) >= MIN_COARSENED_SIDE:
         return architecture
     return Architecture(tuple(layer for layer in architecture.layers if not isinstance(layer, D)))
+
+
+def fast_feature_architecture(images: Float[Tensor, "count maps height width"]) -> Architecture:
+    """Return the layers of a first answer before a training, which takes seconds for large images, too.
+
+    Args:
+        images: The images.
+
+    Returns:
+        The layers of :func:`feature_architecture`. For images of more than :data:`SMALL_SIDE` pixels, more coarsenings
+        after the first layer, which bring its maps to at most half of that.
+    """
+    first, *others = feature_architecture(images).layers
+    more = max(0, math.ceil(math.log2(max(images.shape[2:]) / SMALL_SIDE)))
+    return Architecture((first, *[D()] * more, *others))
 
 
 def is_saved_network(name: str | Path) -> bool:

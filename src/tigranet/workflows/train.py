@@ -17,7 +17,7 @@ from tigranet.data import DataSet, UnreadableFile
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.unknown.novelty import NoveltyDetector
-from tigranet.feature_network import check_channels, feature_architecture
+from tigranet.feature_network import check_channels, fast_feature_architecture, feature_architecture
 from tigranet.fine_tuning import AUTO, default_start, load_start
 from tigranet.model import TIGraNet
 from tigranet.model_folder import CHECKPOINTS, is_interrupted_training
@@ -365,7 +365,8 @@ def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str,
     """Return a first answer on some of the images; an error is a notice, because the training does not need it."""
     try:
         with console.status("computing a first answer") if console else nullcontext():
-            return first_answer(data, max_images=MAX_IMAGES, **options)
+            layers = fast_feature_architecture(data.train.images)
+            return first_answer(data, network=layers, max_images=MAX_IMAGES, **options)
     except ValueError as error:
         _print(console, f"no first answer: {error}")
         return None
