@@ -371,14 +371,15 @@ expected = torch.autograd.grad(logits.square().mean(), net.parameters())
 for a, b in zip(actual, expected, strict=True):
     torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4 * float(b.abs().max()))
 other_size = torch.rand(2, 1, 9, 14)
-torch.testing.assert_close(compiled(other_size), net(other_size), rtol=1e-4, atol=1e-4)
+with torch.inference_mode():
+    torch.testing.assert_close(compiled(other_size), net(other_size), rtol=1e-4, atol=1e-4)
 """
 
 
 @pytest.mark.parametrize(
     ("architecture", "backend"),
     [
-        ("SC[2,2]-DP[60]-SC[3,2]-DP[30]-S[4]-FC[8]", "inductor"),
+        ("SC[2,1]-DP[60]-SC[2,1]-S[2]-FC[4]", "inductor"),  # its C++ code takes 4 seconds per layer to compile
         ("MC[2,1]-OP[1]-MC[2,1]-OP[1,1]-S[1]", "aot_eager"),  # Inductor needs minutes to compile its C++ code
     ],
 )

@@ -172,6 +172,7 @@ def test_an_error_has_one_line_and_one_more_for_each_note():
     assert "more memory than there is" in describe_error(MemoryError())
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_a_table_is_printed_under_an_ascii_locale(monkeypatch, tmp_path, photos):
     """The whole command with an ASCII terminal: ± and the names of classes are replaced, and nothing fails."""
     names = ["$x^{$", "λ [red]", "日本\x1b"]
