@@ -45,7 +45,7 @@ def test_the_example_of_every_command_runs(name, tigranet, monkeypatch, tmp_path
         "train": ["--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
         "report": ["--no-cnn", "--images", "10"],
         "bench": ["--batch", "2", "--size", "9", "--json"],
-        "reproduce": ["--epochs", "1"],
+        "reproduce": ["--epochs", "1", "--method", "TIGraNet"],
         "figures": ["--epochs", "1"],
         "angles": ["--images", "5", "--by", "45"],
         "serve": ["--port", "0"],
