@@ -64,10 +64,31 @@ def without_shape_checks():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture
+def undrawn_figures(monkeypatch):
+    """Pages of reports have an empty element in the place of each figure. Drawing those of one page takes a second."""
+    monkeypatch.setattr(
+        "tigranet.figures.report_figures.inline_svg", lambda draw, size, title: f"<svg><title>{title}</title></svg>"
+    )
+
+
+@pytest.fixture
+def whole_results():
+    """For tests of what ``shorten_results`` leaves out."""
+
+
 @pytest.fixture(scope="session")
 def warm_process() -> Iterator[WarmProcess]:
     """Run programs in processes of their own, in which all packages are loaded."""
     process = WarmProcess()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def torch_process() -> Iterator[WarmProcess]:
+    """Run programs in processes of their own, in which PyTorch is loaded and nothing else."""
+    process = WarmProcess(("torch",))
     yield process
     process.close()
 

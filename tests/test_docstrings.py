@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import tigranet
 
 PACKAGE = Path(tigranet.__file__).parent
@@ -41,14 +39,13 @@ def missing_sections(function: ast.FunctionDef) -> list[str]:
     return missing
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")) if "cli" not in path.parts],
-    ids=str,
-)
-def test_public_functions_document_arguments_and_results(path):
+def test_public_functions_document_arguments_and_results():
     """Commands are an exception: their docstrings are the help texts, and every option has its own."""
-    functions = public_functions(ast.parse((PACKAGE / path).read_text()).body)
-    gaps = {name: missing for name, function in functions if (missing := missing_sections(function))}
-    gaps = {name: missing for name, missing in gaps.items() if not name.endswith(".extra_repr")}
+    gaps = {
+        f"{path.relative_to(PACKAGE)}: {name}": missing
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "cli" not in path.relative_to(PACKAGE).parts
+        for name, function in public_functions(ast.parse(path.read_text()).body)
+        if not name.endswith(".extra_repr") and (missing := missing_sections(function))
+    }
     assert not gaps

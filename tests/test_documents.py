@@ -39,7 +39,8 @@ DOCUMENTS = [
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHORTENED = {
-    "tigranet train my_images/": "tigranet train my_images/ --epochs 3",
+    "tigranet train my_images/": "tigranet train my_images/ --epochs 1",
+    "tigranet report model/ my_images/": "tigranet report model/ my_images/ --images 10",
     "--folds 5 --epochs 40": "--folds 2 --epochs 1",
     "tigranet bench paper-small": "tigranet bench paper-small --batch 4",
 }

@@ -28,11 +28,13 @@ class Recorder:
     def find_spec(self, name, path=None, target=None):
         if name == "torch":
             self.at_import.append(os.environ.get("OMP_WAIT_POLICY"))
+            raise ImportError("importing it would take two seconds")
 
 sys.meta_path.insert(0, Recorder())
 import tigranet
 loaded = "torch" in sys.modules
-tigranet.GridLaplacian
+try: tigranet.GridLaplacian
+except ImportError: pass
 print(json.dumps([loaded, Recorder.at_import, os.environ["OMP_WAIT_POLICY"]]))
 """
 

@@ -1,6 +1,5 @@
 """Files in stores: what is absent is an error at once, and a store that fails is asked again."""
 
-import subprocess
 import sys
 
 import fsspec
@@ -77,7 +76,7 @@ def test_urls_are_told_from_paths():
     assert [is_url(text) for text in ("s3://b/c", "http://a", "a/b", "/a", "C:\\a", "a:b")] == [True] * 2 + [False] * 4
 
 
-def test_predictions_do_not_import_the_engines():
+def test_predictions_do_not_import_the_engines(torch_process):
     code = """import sys; import tigranet.workflows.predict, tigranet.workflows.bulk_prediction, tigranet.serving
 print([name for name in ("fsspec", "ray", "pyspark", "daft", "pyarrow", "lightning") if name in sys.modules])"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+    assert torch_process.run(code).stdout.strip() == "[]"

@@ -1,8 +1,5 @@
 """Private PyTorch functions, present and missing."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -136,7 +133,7 @@ print([str(warning.message) for warning in record])
 """
 
 
-def test_a_network_trains_in_a_pytorch_that_lacks_a_private_function():
-    process = subprocess.run([sys.executable, "-c", REMOVED], capture_output=True, text=True, check=False)
+def test_a_network_trains_in_a_pytorch_that_lacks_a_private_function(torch_process):
+    process = torch_process.run(REMOVED)
     assert process.returncode == 0, process.stderr
     assert process.stdout.count("peek_interpreter_stack") == 1

@@ -3,8 +3,8 @@
 Importing PyTorch, Lightning, scikit-learn and Matplotlib takes five seconds of computing. ``WarmProcess`` starts one
 process that imports them as for a user, without the checks that pytest installs, and forks it for every program. A
 program has its own folder, environment, arguments and output, and its clean-up runs as at the end of Python, so it can
-only be told from one in a new process by the modules that are loaded. Programs whose imports are tested need a new
-process.
+only be told from one in a new process by the modules that are loaded. Programs that test what importing tigranet loads
+run in a ``WarmProcess`` of PyTorch alone. Those that test what is loaded before PyTorch need a new process.
 """
 
 import atexit
@@ -31,9 +31,10 @@ IMPORTS = (
 
 
 class WarmProcess:
-    """A process with all packages loaded, started when the first program runs."""
+    """A process with packages loaded, started when the first program runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: tuple[str, ...] = IMPORTS) -> None:
+        self._imports = imports
         self._process: subprocess.Popen[str] | None = None
 
     def run(
@@ -46,7 +47,7 @@ class WarmProcess:
     ) -> "subprocess.CompletedProcess[str]":
         """Run Python code as ``python -c`` does, and return its exit code, output and error output."""
         if self._process is None:
-            command = [sys.executable, "-P", __file__]
+            command = [sys.executable, "-P", __file__, *self._imports]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         request = {
             "code": code,
@@ -75,7 +76,7 @@ class WarmProcess:
 
 def serve() -> None:
     """Run programs, one line of JSON each from stdin. Returns only at the end of stdin, and in every forked process."""
-    for name in IMPORTS:
+    for name in sys.argv[1:]:
         importlib.import_module(name)
     gc.freeze()  # otherwise the garbage collection of each process copies all memory
     for line in sys.stdin:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 import pytest
 from PIL import Image
 
+from shortened_results import shorten_results
 from tigranet.cli import main
 
 
@@ -13,6 +14,11 @@ class Finished(NamedTuple):
     code: int | None
     out: str
     err: str
+
+
+@pytest.fixture(autouse=True)
+def _shortened_results(request):
+    shorten_results(request)
 
 
 @pytest.fixture

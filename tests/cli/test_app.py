@@ -45,7 +45,7 @@ def test_the_example_of_every_command_runs(name, tigranet, monkeypatch, tmp_path
         "train": ["--epochs", "1", "--architecture", "SC[2,2]-S[2]"],
         "report": ["--no-cnn", "--images", "10"],
         "bench": ["--batch", "2", "--size", "9", "--json"],
-        "reproduce": ["--epochs", "1"],
+        "reproduce": ["--epochs", "1", "--method", "TIGraNet"],
         "figures": ["--epochs", "1"],
         "angles": ["--images", "5", "--by", "45"],
         "serve": ["--port", "0"],
@@ -172,6 +172,7 @@ def test_an_error_has_one_line_and_one_more_for_each_note():
     assert "more memory than there is" in describe_error(MemoryError())
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_a_table_is_printed_under_an_ascii_locale(monkeypatch, tmp_path, photos):
     """The whole command with an ASCII terminal: ± and the names of classes are replaced, and nothing fails."""
     names = ["$x^{$", "λ [red]", "日本\x1b"]

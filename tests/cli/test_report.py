@@ -2,10 +2,13 @@ import json
 import sys
 from dataclasses import replace
 
+import pytest
+
 from tigranet import TIGraNet
 from tigranet.workflows.load_data import LoadedData
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_it_writes_a_page_and_its_numbers(tigranet, tmp_path, photos):
     names = ["digit 0", "digit 1", "digit 2"]
     TIGraNet("SC[2,2]-DP[40]-S[2]", 3, image_size=28, class_names=names).save_pretrained(tmp_path / "m")

@@ -14,6 +14,7 @@ from tigranet.workflows import train as workflow
 SMALL = ("--architecture", "SC[2,2]-S[2]", "--epochs", "1")
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_it_saves_a_model_and_a_picture_and_prints_the_papers_results(tigranet, tmp_path):
     code, out, err = tigranet("train", "mnist-012", "-o", tmp_path / "m", "--epochs", "1")
     assert code == 0

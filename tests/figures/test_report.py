@@ -135,6 +135,7 @@ def test_headings_are_in_order_and_every_picture_has_a_description(html):
     assert {address[1:] for address in page.values_of("a", "href") if address[0] == "#"} <= set(identifiers)
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_the_training_curve_is_drawn_where_it_is_known(measured):
     report, test = measured
     history = TrainingHistory((1, 2, 3), (1.0, 0.5, 0.25), (2,), (0.6,), (90.0,), 200.0)
@@ -145,6 +146,7 @@ def test_the_training_curve_is_drawn_where_it_is_known(measured):
     assert Page(render(replace(report, history=unvalidated), test)).tags.count("svg") == 9
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_there_is_no_negative_zero(measured):
     report, test = measured
     network = report.subjects[0]
@@ -158,6 +160,7 @@ def test_there_is_no_negative_zero(measured):
     assert "the same as upright" in page
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_names_are_broken_between_words_only(measured):
     report, test = measured
     names = ("copepod_calanoid_eggs", *report.data.class_names[1:])
@@ -176,6 +179,7 @@ def test_names_are_escaped_and_shown_as_they_are(html):
     assert "<noise>" in text
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_the_summary_counts_the_predictions_that_quarter_turns_change(measured, html):
     report, test = measured
     network = report.subjects[0]
@@ -198,6 +202,7 @@ def test_many_classes_one_without_images_and_no_baseline():
     assert "CNN" not in str(page)
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_calibration_errors_are_shown_with_and_without_temperature(measured, html):
     report, test = measured
     page = str(Page(html))
@@ -216,6 +221,7 @@ def test_calibration_errors_are_shown_with_and_without_temperature(measured, htm
     assert "Calibration" not in str(Page(render(replace(report, calibration=None), test)))
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_the_evidence_for_errors_is_shown_where_there_is_any(measured, html):
     report, test = measured
     first = report.confident_mistakes[0].image
@@ -225,6 +231,7 @@ def test_the_evidence_for_errors_is_shown_where_there_is_any(measured, html):
     assert "orange pixels" not in html
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_a_report_without_errors(measured):
     report, test = measured
     flawless = replace(report, mistakes=0, confident_mistakes=())
@@ -233,6 +240,7 @@ def test_a_report_without_errors(measured):
     assert page.tags.count("img") == count_pictures(flawless)
 
 
+@pytest.mark.usefixtures("undrawn_figures")
 def test_page_and_numbers_are_written_completely_or_not_at_all(measured, tmp_path, monkeypatch):
     report, test = measured
     page = save_report(tmp_path / "a" / "r", report, test)
@@ -317,6 +325,7 @@ def test_any_class_name_is_shown(measured, tmp_path, names):
 
 
 @pytest.mark.parametrize("full", ["report.html", "report.json"])
+@pytest.mark.usefixtures("undrawn_figures")
 def test_a_full_disk_leaves_both_older_files(measured, tmp_path, monkeypatch, full):
     """The new page and the old numbers would contradict each other."""
     report, test = measured

@@ -1,9 +1,5 @@
 """Fused kernels where they fit, plain PyTorch elsewhere, and either one on request."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -174,7 +170,7 @@ def test_a_network_has_the_same_gradients_in_both_modes():
         torch.testing.assert_close(plain, fused, rtol=1e-9, atol=1e-12)
 
 
-def test_importing_loads_neither_numba_nor_cuda_code_and_the_cpu_never_loads_cuda_code():
+def test_importing_loads_neither_numba_nor_cuda_code_and_the_cpu_never_loads_cuda_code(torch_process):
     code = """
 import sys, torch, tigranet, tigranet.ops
 assert "numba" not in sys.modules
@@ -184,5 +180,5 @@ tigranet.TIGraNet("MC[2,1]-OP[1]-S[1]", 2)(torch.rand(1, 1, 4, 5)).sum().backwar
 assert "numba" in sys.modules
 assert not [name for name in sys.modules if name.startswith("tigranet.ops.cuda")]
 """
-    environment = {**os.environ, "TIGRANET_KERNELS": "fused"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    process = torch_process.run(code, environment={"TIGRANET_KERNELS": "fused"})
+    assert process.returncode == 0, process.stderr

@@ -38,7 +38,7 @@ def test_random_cases(seed, kinds):
 @pytest.mark.parametrize("boundary", ["free", "torus"])
 def test_gradients(boundary, kinds):
     grid = GridLaplacian(3, 4, boundary=boundary)
-    y = torch.randn(2, 4, 12, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(1, 2, 12, dtype=torch.float64, requires_grad=True)  # the random cases have more images and pairs
     with using("fused"):
         assert gradcheck(lambda y: oriented_products(y, grid, kinds), y)
         assert gradgradcheck(lambda y: oriented_products(y, grid, kinds), y)

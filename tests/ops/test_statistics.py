@@ -16,7 +16,7 @@ def run(mode, order, z, grid, active, g):
     return statistics(mode, order, z, grid, active, g.to(z.dtype).reshape(len(z), -1))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_cases(seed):
     rng = np.random.default_rng(seed)
     for _ in range(50):

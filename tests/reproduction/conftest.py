@@ -1,7 +1,13 @@
 import pytest
 
+from shortened_results import shorten_results
 from tigranet.data import DataSet, LabelledImages
 from tigranet.reproduction import run_experiment
+
+
+@pytest.fixture(autouse=True)
+def _shortened_results(request):
+    shorten_results(request)
 
 
 @pytest.fixture

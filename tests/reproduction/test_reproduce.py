@@ -21,6 +21,7 @@ PAPER_SMALL = PRESETS["paper-small"]
 DIVERGING = {"learning_rate": 1e37, "schedule": "cosine", "batch_size": 4}
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_a_table_is_measured_row_by_row_beside_the_papers(small, tmp_path):
     text = reproduce("table2", tmp_path, quick=True, epochs=1, methods=METHODS).markdown
     lines = [json.loads(line) for line in (tmp_path / "table2-quick.jsonl").read_text().splitlines()]

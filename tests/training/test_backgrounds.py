@@ -15,9 +15,9 @@ from tigranet.training.lightning_module import ClassifierModule
 STEPS = {
     "paper-small": 60,
     "oriented-small": 10,
-    "oriented-large": 8,
+    "oriented-large": 5,
     "pyramid-small": 30,
-    "LC[4,5]-GB[3]-D-MO[16]-S[0]": 60,
+    "LC[4,5]-GB[3]-D-MO[16]-S[0]": 30,
 }
 """Number of steps in which each network learns the shapes. The other presets have the same kinds of layers
 with more maps, and would take too long. Only the products of 'oriented-large' are smoothed."""

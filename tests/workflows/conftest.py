@@ -1,8 +1,14 @@
 import pytest
 
 from images import fill
+from shortened_results import shorten_results
 from tigranet import TIGraNet
 from tigranet.data import DataSet, LabelledImages
+
+
+@pytest.fixture(autouse=True)
+def _shortened_results(request):
+    shorten_results(request)
 
 
 @pytest.fixture

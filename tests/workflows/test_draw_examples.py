@@ -10,6 +10,7 @@ from tigranet import TIGraNet
 from tigranet.data import DataSet, LabelledImages
 from tigranet.workflows.draw_examples import draw_rotated_examples
 
+pytestmark = pytest.mark.usefixtures("whole_results")
 NONE = LabelledImages(torch.zeros(0, 1, 8, 8), torch.zeros(0, dtype=torch.int64))
 
 

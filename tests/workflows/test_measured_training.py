@@ -33,6 +33,7 @@ def test_it_trains_measures_and_repeats(small):
     assert written["recipe"]["epochs"] == 1
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_the_test_is_that_of_the_data_set(small):
     none = replace(small, test_motion=Isometry(), validation=small.validation.take([]))
     result = run(none)[1]
@@ -77,8 +78,9 @@ def test_the_device_decides_the_accelerator(small, monkeypatch, device, accelera
     assert received == [accelerator]
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_the_papers_small_network_reaches_the_papers_accuracy(mnist_012):
-    """Trained upright, tested rotated in ten draws: the paper has 94 ± 0.42."""
-    result = train(mnist_012, architecture="paper-small").result
+    """Trained upright, tested rotated in ten draws: the paper has 94 ± 0.42. A fraction of all epochs suffices."""
+    result = train(mnist_012, architecture="paper-small", recipe={"epochs": 40}).result
     assert result.moved.draws == 10
     assert result.moved.mean >= 94

@@ -14,6 +14,7 @@ from tigranet.workflows.saved_run import content_hashes, write_training_file
 from tigranet.workflows.train import train
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_the_cnn_is_trained_as_the_model_was(folder, tmp_path):
     recipe = {"epochs": 2, "batch_size": 7}
     train(folder, tmp_path / "m", architecture="SC[2,2]-S[2]", recipe=recipe, seed=3, train_images=30)

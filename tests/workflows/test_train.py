@@ -1,8 +1,6 @@
 import io
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -23,17 +21,17 @@ from tigranet.workflows.train import can_resume, train
 SMALL = {"architecture": "SC[2,2]-S[2]", "recipe": {"epochs": 1}}
 
 
-def test_the_import_loads_neither_reproduction_nor_figures():
+def test_the_import_loads_neither_reproduction_nor_figures(torch_process):
     """Only figures use matplotlib; torchmetrics loads it as well, so it cannot be looked for itself."""
     code = (
         "import sys, tigranet.workflows.train\n"
         "print([name for name in sys.modules"
         " if name.startswith(('tigranet.reproduction', 'tigranet.figures', 'tigranet.cli'))])"
     )
-    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert finished.stdout.splitlines()[-1] == "[]"
+    assert torch_process.run(code).stdout.splitlines()[-1:] == ["[]"]
 
 
+@pytest.mark.usefixtures("whole_results")
 def test_a_folder_of_images_becomes_a_saved_model(folder, tmp_path):
     (folder / "a" / "broken.png").touch()
     trained = train(folder, tmp_path / "model", **SMALL, seed=3, command="a command")

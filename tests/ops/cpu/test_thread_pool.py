@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -74,6 +72,6 @@ assert torch.equal(Statistics(6)(z, grid), expected)
 """
 
 
-def test_forked_processes_and_data_loader_workers_can_use_the_kernels():
-    process = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120)
+def test_forked_processes_and_data_loader_workers_can_use_the_kernels(torch_process):
+    process = torch_process.run(FORK, timeout=120)
     assert process.returncode == 0, process.stderr
