@@ -37,10 +37,10 @@ def pictures(net, count, height, width):
 def test_the_logits_are_those_of_pytorch_at_every_size(name, exported):
     net, session = exported(name)
     for height, width in SIZES:
-        images = pictures(net, 20, height, width)
+        images = pictures(net, 64, height, width)
         with torch.inference_mode():
             expected = net(images)
-        for batch in (1, 7, 20):
+        for batch in (1, 7, 64):
             assert_equal_logits(run(session, images[:batch]), expected[:batch], 1e-4)
 
 
