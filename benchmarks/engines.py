@@ -51,23 +51,6 @@ SAMPLE_SECONDS = 2.0
 """Seconds between two measurements of the memory."""
 
 
-def create_images(folder: Path, count: int) -> Path:
-    """Write Parquet files with the content of images, which repeat, and with names, which do not."""
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    files = []
-    for _ in range(DIFFERENT):
-        file = io.BytesIO()
-        Image.fromarray(rng.integers(0, 256, (SIDE, SIDE), dtype=np.uint8)).save(file, "PNG")
-        files.append(file.getvalue())
-    for start in range(0, count, ROWS_PER_FILE):
-        numbers = range(start, min(start + ROWS_PER_FILE, count))
-        contents = pa.array([files[number % DIFFERENT] for number in numbers], pa.binary())
-        table = pa.table({"image": contents, "path": [f"{number:09d}.png" for number in numbers]})
-        pq.write_table(table, folder / f"{start:09d}.parquet", row_group_size=ROWS_PER_GROUP)
-    return folder
-
-
 def core_limit(source: Path, count: int, batch_size: int) -> dict[str, float]:
     """Measure the processor time per image in one thread: reading and decoding, and computing."""
     network = TIGraNet.from_pretrained(MODEL)
@@ -158,92 +141,6 @@ def throughput(images: int, resnet_images: int, engines: list[str]) -> list[dict
 
 def _show(rows: list[dict[str, Any]]) -> None:
     print(json.dumps(rows[-1]), flush=True)
-
-
-def descendants(root: int) -> dict[int, str]:
-    """Return the processes that descend from a process, with their commands, as Linux lists them."""
-    parents, commands = {}, {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text, command = status.read_text(), (status.parent / "cmdline").read_bytes()
-        except OSError:
-            continue  # it has ended meanwhile
-        number = int(status.parent.name)
-        parents[number] = int(text.rsplit(")", 1)[1].split()[1])
-        commands[number] = command.replace(b"\0", b" ").decode(errors="replace")
-    found = {root}
-    while more := {process for process, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {process: commands[process] for process in found if process in commands}
-
-
-def resident_bytes(process: int) -> int:
-    """Return the memory of a process, or 0 if it has ended."""
-    try:
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def finished_share(answers: Path, parts: int) -> float:
-    """Return the share of parts that have a file."""
-    return len(list(answers.glob("part-*.parquet"))) / parts
-
-
-def run_until(command: list[str], answers: Path, parts: int, kills: dict[float, str]) -> list[dict[str, Any]]:
-    """Run a command, kill processes when shares of the parts are finished, and return memory and kills over time."""
-    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    start, events, remaining = perf_counter(), [], dict(kills)
-    while driver.poll() is None:
-        time.sleep(SAMPLE_SECONDS)
-        share = finished_share(answers, parts)
-        processes = descendants(driver.pid)
-        workers = [process for process, text in processes.items() if text.startswith("ray::_predict")]
-        events.append(
-            {
-                "seconds": perf_counter() - start,
-                "finished": share,
-                "driver_bytes": resident_bytes(driver.pid),
-                "worker_bytes": sorted(map(resident_bytes, workers)),
-            }
-        )
-        for at in [at for at in remaining if share >= at]:
-            kind = remaining.pop(at)
-            target = driver.pid if kind == "driver" else next(iter(workers), None)
-            if target is not None:
-                os.kill(target, signal.SIGKILL)
-                events[-1]["killed"] = kind
-                print(f"killed a {kind} with {share:.0%} finished", flush=True)
-    events.append({"exit_code": driver.returncode})
-    return events
-
-
-def kills(images: int, part_size: int) -> dict[str, Any]:
-    """Predict images through Ray with 2 workers, kill a worker and the driver, continue, and check the answers."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        source, answers = create_images(folder / "images", images), folder / "answers"
-        parts = sum(1 for _ in find_parts([str(source)], part_size))
-        command = [sys.executable, "-m", "tigranet", "predict", MODEL, str(source), "-o", str(answers)]
-        command += ["--engine", "ray", "--workers", "2", "--part-size", str(part_size), "--unknown", "off"]
-        first = run_until(command, answers, parts, {0.2: "worker", 0.5: "driver"})
-        before = {path.name: path.stat().st_mtime_ns for path in answers.glob("part-*.parquet")}
-        second = run_until(command, answers, parts, {0.75: "worker"})
-        repeated = sum((answers / file).stat().st_mtime_ns != changed for file, changed in before.items())
-        names = np.sort(pq.read_table(answers, columns=["path"])["path"].to_numpy())
-        manifest = json.loads((answers / "_manifest.json").read_text())
-        return {
-            "images": images,
-            "rows": len(names),
-            "lost": images - len(np.unique(names)),
-            "twice": len(names) - len(np.unique(names)),
-            "manifest_images": manifest["images"],
-            "parts": parts,
-            "parts_before_the_second_run": len(before),
-            "parts_written_again": repeated,
-            "runs": [first, second],
-        }
 
 
 def main() -> None:

@@ -59,6 +59,7 @@ def _start(ray: Any, workers: int | None) -> None:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
         return
     ray.init(
+        "local",  # not a cluster that 'ray start' has left on this machine, which may be somebody else's
         num_cpus=workers or usable_cores(),
         include_dashboard=False,
         log_to_driver=False,
