@@ -11,7 +11,7 @@ setup: .venv/installed
 # --no-compile: Python compiles modules when they are first imported. Those that every command and test needs are imported
 # here, so that processes that start at the same time do not all compile them.
 COMMON_MODULES := lightning, matplotlib.pyplot, numba, onnx, onnxruntime, scipy.stats, sklearn.linear_model, torch._dynamo
-TEST_MODULES := beartype.door, huggingface_hub.hf_api, hypothesis.extra.numpy, PIL.TiffImagePlugin, schemathesis, \
+TEST_MODULES := beartype.door, huggingface_hub.hf_api, hypothesis.extra.numpy, PIL.TiffImagePlugin, ray, schemathesis, \
   selenium.webdriver.chrome.webdriver, sklearn.utils.estimator_checks, starlette.testclient, tifffile, typer.testing, uvicorn
 
 .venv/installed: pyproject.toml constraints.txt

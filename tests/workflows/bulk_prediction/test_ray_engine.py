@@ -12,12 +12,10 @@ from killing_part import KillingPart
 from tigranet.workflows.bulk_prediction import predict_source
 from tigranet.workflows.bulk_prediction.plan import Plan
 
-IMAGES, PART = 16, 4
+IMAGES, PART = 300, 30
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="Ray is not installed: 'make test-engines' runs this test"
-)
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed, or not for this system")
 @pytest.mark.filterwarnings("default")  # Ray has warnings of its own
 def test_a_worker_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path, model, monkeypatch):
     numbered_parts, killed = Plan.numbered_parts, tmp_path / "killed"
@@ -30,7 +28,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_repeats_nothing(tmp_path, mod
     folders = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))  # the workers import KillingPart
     source, answers = write_parquet(tmp_path / "a.parquet", IMAGES, rows_per_group=PART), tmp_path / "answers"
-    result = predict_source(model, source, answers, engine="ray", workers=1, part_size=PART, device="cpu")
+    result = predict_source(model, source, answers, engine="ray", workers=2, part_size=PART, device="cpu")
     assert killed.exists()
     assert (result.images, result.parts, result.resumed_parts) == (IMAGES, IMAGES // PART, 0)
     assert names_of(read_answers(answers)) == list(contents(IMAGES))
