@@ -106,5 +106,3 @@ def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
             if server.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
-
-

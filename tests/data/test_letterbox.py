@@ -69,6 +69,18 @@ def test_files_are_read_in_order_and_only_a_window_ahead(tmp_path):
     assert names == [f"{number:03d}.png" for number in range(30)]
 
 
+def test_without_threads_the_same_images_are_read_when_they_are_asked_for(tmp_path):
+    files = list(image_files(fill(tmp_path, {"a": 3})))
+    begun = []
+    stream = read_letterboxed((begun.append(file) or file for file in files), 4, color=False, workers=0)
+    first = next(stream)
+    assert begun == files[:1]
+    for (path, image), (other, expected) in zip([first, *stream], read_letterboxed(files, 4, color=False), strict=True):
+        assert path == other
+        assert image.equal(expected)
+        assert image.is_contiguous()
+
+
 def test_an_unreadable_file_is_returned_with_the_reason(tmp_path):
     fill(tmp_path, {"a": 2})
     (tmp_path / "a" / "000.png").write_bytes(b"")

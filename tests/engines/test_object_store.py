@@ -17,7 +17,7 @@ IMAGES = 9
 
 @pytest.fixture(scope="module", params=STORES)
 def protocol(request, tmp_path_factory):
-    """The begin of URLs of a store that the environment points to. fsspec keeps connections: one store for all tests."""
+    """The protocol of a store that the environment points to. fsspec keeps connections: one store for all tests."""
     if reason := missing(request.param):
         pytest.skip(reason)
     start, _ = STORES[request.param]

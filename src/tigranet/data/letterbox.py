@@ -195,7 +195,8 @@ def read_letterboxed(
             on.
         size: Side length of the images in pixels.
         color: Keep all channels instead of the luminance.
-        workers: Number of threads.
+        workers: Number of threads. With 0, each image is read when it is asked for. This is fastest where all cores are
+            busy anyway, because threads that decode small images mostly wait for Python's global lock.
         window: Number of images that are read ahead, fewer if they take much memory.
 
     Yields:
@@ -211,8 +212,11 @@ def read_letterboxed(
         except UnreadableImageError as error:
             kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
             return path, kind(path, str(error))
-        return path, torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
+        return path, torch.from_numpy(np.ascontiguousarray(square.transpose(2, 0, 1)))
 
+    if workers == 0:
+        yield from map(read, images)
+        return
     ahead: deque[tuple[Future[tuple[Path, Tensor | UnreadableFile]], int]] = deque()
     held_bytes = 0
     with ThreadPoolExecutor(workers) as pool:
