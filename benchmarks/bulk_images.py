@@ -10,7 +10,7 @@ from PIL import Image
 
 SIDE = 28
 """Side length of the images in pixels."""
-DIFFERENT, ROWS_PER_FILE, ROWS_PER_GROUP = 500, 20_000, 500
+DIFFERENT, ROWS_PER_FILE, ROWS_PER_GROUP = 512, 20_480, 512
 
 
 def create_images(folder: Path, count: int, side: int = SIDE) -> Path:

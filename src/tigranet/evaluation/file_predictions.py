@@ -160,11 +160,11 @@ def _predictions_of(
     """Return the predictions of a batch: an operation per image would take longer than to decode a small image."""
     logits = rows[:, : net.num_classes]
     probabilities, labels = (values.tolist() for values in logits.softmax(1).max(1))
-    novelties = rows[:, -1].tolist() if rows.shape[1] > net.num_classes else [None] * len(paths)
+    novelties = rows[:, -1].tolist() if rows.shape[1] > net.num_classes else None
     sets = None if label_sets is None else label_sets.calibration.label_sets(logits, label_sets.coverage)
     predictions = []
     for number, path in enumerate(paths):
-        novelty = None if novelties[number] is None else round(novelties[number], 6)
+        novelty = None if novelties is None else round(novelties[number], 6)
         is_class = is_known(probabilities[number], novelty, reject)
         label_set = None
         if sets is not None:
