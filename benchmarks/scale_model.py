@@ -69,11 +69,11 @@ class Provider:
     store_requests_per_second: float = 5500 * 16
     """AWS S3 User Guide: at least 5,500 GET requests per second per partitioned prefix. We assume 16 prefixes."""
     gpu_dollars_per_hour: float = 5.41
-    """EC2 Capacity Blocks, 8 H200 for 43.26 dollars per hour (price list of December 2024); cores are included."""
+    """EC2 Capacity Blocks, 8 H200 for 43.26 dollars per hour (until 1 January 2025); cores are included."""
     core_dollars_per_hour: float = 0.05
-    """A virtual core of a general-purpose machine, list prices of large clouds, rounded (November 2026)."""
+    """A virtual core of a general-purpose machine: a round number, from no price list."""
     dollars_per_request: float = 0.4e-6
-    """GET requests of S3 Standard, us-east-1 list price: 0.0004 dollars per 1,000 (November 2026)."""
+    """GET requests of S3 Standard in us-east-1: 0.0004 dollars per 1,000, not looked up again (November 2026)."""
     start_seconds: float = 300.0
     """Until rented machines have started and loaded everything."""
     hours_between_failures: float = 10_000.0

@@ -1,4 +1,5 @@
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -79,6 +80,22 @@ def test_without_threads_the_same_images_are_read_when_they_are_asked_for(tmp_pa
         assert path == other
         assert image.equal(expected)
         assert image.is_contiguous()
+
+
+@pytest.mark.parametrize(("min_seconds", "threaded"), [(0.0, 30), (1e-9, 26), (60.0, 0)])
+def test_threads_read_images_only_if_the_first_ones_take_long(tmp_path, monkeypatch, min_seconds, threaded):
+    fill(tmp_path, {"a": 30})
+    files, submitted = list(image_files(tmp_path)), []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *arguments):
+            submitted.append(arguments)
+            return super().submit(*arguments)
+
+    monkeypatch.setattr(letterbox_module, "ThreadPoolExecutor", Pool)
+    results = list(read_letterboxed(files, 12, color=False, min_threaded_seconds=min_seconds))
+    assert [path for path, _ in results] == files
+    assert len(submitted) == threaded
 
 
 def test_an_unreadable_file_is_returned_with_the_reason(tmp_path):

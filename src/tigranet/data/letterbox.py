@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,8 @@ MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically, unless the network sets a lower one."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
+PROBES = 4
+"""Number of images after which it is known whether images take long enough to be read by threads."""
 MAX_HELD_BYTES = 2**26
 """Pixels of images in memory that are read ahead, unless a single image takes more."""
 
@@ -186,7 +190,12 @@ def read_square(file: Path | io.BytesIO, size: int, color: bool) -> Float[np.nda
 
 
 def read_letterboxed(
-    images: Iterable[ImageItem], size: int, color: bool, workers: int = 4, window: int = 256
+    images: Iterable[ImageItem],
+    size: int,
+    color: bool,
+    workers: int = 4,
+    window: int = 256,
+    min_threaded_seconds: float = 0.0,
 ) -> Iterator[tuple[Path, Float[Tensor, "channels size size"] | UnreadableFile]]:
     """Read images in parallel and bring each to one square size.
 
@@ -198,6 +207,7 @@ def read_letterboxed(
         workers: Number of threads. With 0, each image is read when it is asked for. This is fastest where all cores are
             busy anyway, because threads that decode small images mostly wait for Python's global lock.
         window: Number of images that are read ahead, fewer if they take much memory.
+        min_threaded_seconds: If one of the first images takes less, no threads are used.
 
     Yields:
         For each image, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
@@ -214,6 +224,14 @@ def read_letterboxed(
             return path, kind(path, str(error))
         return path, torch.from_numpy(np.ascontiguousarray(square.transpose(2, 0, 1)))
 
+    images = iter(images)
+    if min_threaded_seconds:
+        for image in islice(images, PROBES):
+            start = perf_counter()
+            probe = read(image)
+            if perf_counter() - start < min_threaded_seconds and isinstance(probe[1], Tensor):
+                workers = 0
+            yield probe
     if workers == 0:
         yield from map(read, images)
         return

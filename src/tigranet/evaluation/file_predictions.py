@@ -29,6 +29,9 @@ BATCH_SIZE = 64
 """Largest batch size."""
 READING_THREADS = 4
 """Number of threads that read images."""
+MIN_THREADED_SECONDS = 1e-3
+"""Beside a network on the CPU, images that are read faster than this are read without threads: decoding a small image
+mostly holds Python's global lock, which the threads of the network need for each of their operations."""
 MAX_PLAIN_PIXELS = 224 * 224
 """Number of pixels of all images together up to which plain PyTorch on the CPU takes about as long as the fused kernels
 with the time to load them, and several seconds less than these where they have to be compiled first."""
@@ -282,7 +285,10 @@ def _apply_to_batches(
     """
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
-    files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1, workers=threads)
+    min_threaded_seconds = MIN_THREADED_SECONDS if module_device(net).type == "cpu" else 0.0
+    files = read_letterboxed(
+        paths, net.image_size, net.in_maps > 1, workers=threads, min_threaded_seconds=min_threaded_seconds
+    )
     batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
     is_first_batch = True
     while batch := list(islice(files, batch_size)):

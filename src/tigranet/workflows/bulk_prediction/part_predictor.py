@@ -175,7 +175,8 @@ class PartPredictor:
         """Return the number of threads that decode images while the network computes.
 
         A worker that has one core for everything decodes in the thread that computes, unless it may have to wait for a
-        disk: the other cores have workers of their own.
+        disk: the other cores have workers of their own. Beside a network on the CPU, images that are read fast are not
+        read in threads at all, see :data:`~tigranet.evaluation.file_predictions.MIN_THREADED_SECONDS`.
         """
         if part.waits:
             return WAITING_THREADS
