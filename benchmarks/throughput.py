@@ -173,8 +173,8 @@ def write_page(rows: list[dict[str, str]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--images", type=int, default=20_480)
-    parser.add_argument("--loader-images", type=int, default=2000)
-    parser.add_argument("--limit-seconds", type=float, default=4.0)
+    parser.add_argument("--loader-images", type=int, default=1000)
+    parser.add_argument("--limit-seconds", type=float, default=3.0)
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=list(BATCH_SIZES))
     parser.add_argument("--output", type=Path, default=Path("results/scale.csv"))
     arguments = parser.parse_args()
