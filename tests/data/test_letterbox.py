@@ -1,5 +1,7 @@
 import os
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tigranet.data import pixel_rows
 from tigranet.data.find_images import image_files
 from tigranet.data.letterbox import (
     MAX_DEFAULT_SIZE,
+    StoredImage,
     UnreadableFile,
     default_file_size,
     default_size,
@@ -82,10 +85,22 @@ def test_without_threads_the_same_images_are_read_when_they_are_asked_for(tmp_pa
         assert image.is_contiguous()
 
 
-@pytest.mark.parametrize(("min_seconds", "threaded"), [(0.0, 30), (1e-9, 26), (60.0, 0)])
-def test_threads_read_images_only_if_the_first_ones_take_long(tmp_path, monkeypatch, min_seconds, threaded):
-    fill(tmp_path, {"a": 30})
-    files, submitted = list(image_files(tmp_path)), []
+class SlowImage(StoredImage):
+    """An image of one value that takes a number of seconds."""
+
+    path = Path("slow.png")
+
+    def __init__(self, value, seconds):
+        self.value, self.seconds = value, seconds
+
+    def square(self, size, color):
+        time.sleep(self.seconds)
+        return np.full((size, size, 1), self.value, np.float32)
+
+
+@pytest.mark.parametrize(("first_slow", "threaded"), [(0, 26), (10, 16), (30, 0)])
+def test_threads_read_images_only_after_several_slow_ones(monkeypatch, first_slow, threaded):
+    submitted = []
 
     class Pool(ThreadPoolExecutor):
         def submit(self, *arguments):
@@ -93,8 +108,9 @@ def test_threads_read_images_only_if_the_first_ones_take_long(tmp_path, monkeypa
             return super().submit(*arguments)
 
     monkeypatch.setattr(letterbox_module, "ThreadPoolExecutor", Pool)
-    results = list(read_letterboxed(files, 12, color=False, min_threaded_seconds=min_seconds))
-    assert [path for path, _ in results] == files
+    images = [SlowImage(number, 0.06 if number >= first_slow else 0) for number in range(30)]
+    results = list(read_letterboxed(images, 2, color=False, workers=8, min_threaded_seconds=0.05))
+    assert [float(image.mean()) for _, image in results] == list(range(30))
     assert len(submitted) == threaded
 
 

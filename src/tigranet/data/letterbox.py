@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -27,8 +26,8 @@ MAX_DEFAULT_SIZE = 64
 """Largest side length in pixels that is chosen automatically, unless the network sets a lower one."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
-PROBES = 4
-"""Number of images after which it is known whether images take long enough to be read by threads."""
+SLOW_IMAGES = 4
+"""Number of images in a row that take long before threads are used. The first image alone may load a decoder."""
 MAX_HELD_BYTES = 2**26
 """Pixels of images in memory that are read ahead, unless a single image takes more."""
 
@@ -207,7 +206,7 @@ def read_letterboxed(
         workers: Number of threads. With 0, each image is read when it is asked for. This is fastest where all cores are
             busy anyway, because threads that decode small images mostly wait for Python's global lock.
         window: Number of images that are read ahead, fewer if they take much memory.
-        min_threaded_seconds: If one of the first images takes less, no threads are used.
+        min_threaded_seconds: No threads are used until several images in a row have taken this long.
 
     Yields:
         For each image, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
@@ -225,13 +224,12 @@ def read_letterboxed(
         return path, torch.from_numpy(np.ascontiguousarray(square.transpose(2, 0, 1)))
 
     images = iter(images)
-    if min_threaded_seconds:
-        for image in islice(images, PROBES):
-            start = perf_counter()
-            probe = read(image)
-            if perf_counter() - start < min_threaded_seconds and isinstance(probe[1], Tensor):
-                workers = 0
-            yield probe
+    num_slow = 0 if workers and min_threaded_seconds else SLOW_IMAGES
+    while num_slow < SLOW_IMAGES and (next_image := next(images, None)) is not None:
+        start = perf_counter()
+        read_image = read(next_image)
+        num_slow = num_slow + 1 if perf_counter() - start >= min_threaded_seconds else 0
+        yield read_image
     if workers == 0:
         yield from map(read, images)
         return
