@@ -142,7 +142,7 @@ def check_answers(answers: Path, images: int) -> dict[str, int]:
 def measure(images: int, part_size: int, model: str, sample_seconds: float) -> dict[str, Any]:
     """Predict images through Ray with 2 workers, kill processes, continue, and check the answers."""
     with tempfile.TemporaryDirectory() as name:
-        source, answers = create_images(Path(name) / "images", images), Path(name) / "answers"
+        source, answers = create_images(Path(name) / "images", images, rows_per_group=500), Path(name) / "answers"
         parts = sum(1 for _ in find_parts([str(source)], part_size))
         command = [sys.executable, "-m", "tigranet", "predict", model, str(source), "-o", str(answers)]
         command += ["--engine", "ray", "--workers", "2", "--part-size", str(part_size), "--unknown", "off"]
