@@ -11,7 +11,7 @@ setup: .venv/installed
 # --no-compile: Python compiles modules when they are first imported. Those that every command and test needs are imported
 # here, so that processes that start at the same time do not all compile them.
 COMMON_MODULES := lightning, matplotlib.pyplot, numba, onnx, onnxruntime, scipy.stats, sklearn.linear_model, torch._dynamo
-TEST_MODULES := beartype.door, huggingface_hub.hf_api, hypothesis.extra.numpy, PIL.TiffImagePlugin, schemathesis, \
+TEST_MODULES := beartype.door, huggingface_hub.hf_api, hypothesis.extra.numpy, PIL.TiffImagePlugin, ray, schemathesis, \
   selenium.webdriver.chrome.webdriver, sklearn.utils.estimator_checks, starlette.testclient, tifffile, typer.testing, uvicorn
 
 .venv/installed: pyproject.toml constraints.txt
@@ -48,7 +48,16 @@ ENGINES := .venv-engines/bin
 	$(ENGINES)/pip install --no-compile --quiet --constraint build/constraints-engines.txt --editable '.[engines]'
 	touch $@
 
-test-engines: .venv-engines/installed  # Ray, Daft, an S3 server, and Spark where there is Java 17
+AZURITE := azurite@3.37.0
+
+# Azurite is a program of Node.js. Without npm the tests of az:// are skipped.
+build/azurite/installed:
+	mkdir -p $(@D)
+	if command -v npm >/dev/null; then npm install --silent --no-save --no-audit --no-fund --prefix $(@D) $(AZURITE); fi
+	touch $@
+
+# Ray, Daft, servers for s3://, gs:// and az://, and Spark where there is Java 17
+test-engines: .venv-engines/installed build/azurite/installed
 	TIGRANET_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/python -m pytest --override-ini addopts= --import-mode=importlib \
 	    tests/engines tests/workflows/bulk_prediction
 

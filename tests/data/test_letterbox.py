@@ -1,4 +1,7 @@
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from tigranet.data import pixel_rows
 from tigranet.data.find_images import image_files
 from tigranet.data.letterbox import (
     MAX_DEFAULT_SIZE,
+    StoredImage,
     UnreadableFile,
     default_file_size,
     default_size,
@@ -67,6 +71,47 @@ def test_files_are_read_in_order_and_only_a_window_ahead(tmp_path):
     assert len(requested) == 4
     names = [first[0].name, *(path.name for path, _ in results)]
     assert names == [f"{number:03d}.png" for number in range(30)]
+
+
+def test_without_threads_the_same_images_are_read_when_they_are_asked_for(tmp_path):
+    files = list(image_files(fill(tmp_path, {"a": 3})))
+    begun = []
+    stream = read_letterboxed((begun.append(file) or file for file in files), 4, color=False, workers=0)
+    first = next(stream)
+    assert begun == files[:1]
+    for (path, image), (other, expected) in zip([first, *stream], read_letterboxed(files, 4, color=False), strict=True):
+        assert path == other
+        assert image.equal(expected)
+        assert image.is_contiguous()
+
+
+class SlowImage(StoredImage):
+    """An image of one value that takes a number of seconds."""
+
+    path = Path("slow.png")
+
+    def __init__(self, value, seconds):
+        self.value, self.seconds = value, seconds
+
+    def square(self, size, color):
+        time.sleep(self.seconds)
+        return np.full((size, size, 1), self.value, np.float32)
+
+
+@pytest.mark.parametrize(("first_slow", "threaded"), [(0, 26), (10, 16), (30, 0)])
+def test_threads_read_images_only_after_several_slow_ones(monkeypatch, first_slow, threaded):
+    submitted = []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *arguments):
+            submitted.append(arguments)
+            return super().submit(*arguments)
+
+    monkeypatch.setattr(letterbox_module, "ThreadPoolExecutor", Pool)
+    images = [SlowImage(number, 0.06 if number >= first_slow else 0) for number in range(30)]
+    results = list(read_letterboxed(images, 2, color=False, workers=8, min_threaded_seconds=0.05))
+    assert [float(image.mean()) for _, image in results] == list(range(30))
+    assert len(submitted) == threaded
 
 
 def test_an_unreadable_file_is_returned_with_the_reason(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 
 from bulk_sources import contents, names_of, read_answers, write_parquet
 
-pytest.importorskip("ray", reason="Ray is not installed: 'make test-engines' installs it")
 pytestmark = pytest.mark.filterwarnings("default")  # Ray has warnings of its own
 
 IMAGES, PART = 24, 4

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ SizeLimit = int | Callable[[int], int]
 """Largest side length in pixels that is chosen automatically, which may depend on the number of images."""
 MAX_PLANE_BYTES = 2**27
 """Memory for the channels of a large image that are resized at once, unless a single channel takes more."""
+SLOW_IMAGES = 4
+"""Number of images in a row that take long before threads are used. The first image alone may load a decoder."""
 MAX_HELD_BYTES = 2**26
 """Pixels of images in memory that are read ahead, unless a single image takes more."""
 
@@ -188,7 +191,12 @@ def read_square(file: Path | io.BytesIO, size: int, color: bool) -> Float[np.nda
 
 
 def read_letterboxed(
-    images: Iterable[ImageItem], size: int, color: bool, workers: int = 4, window: int = 256
+    images: Iterable[ImageItem],
+    size: int,
+    color: bool,
+    workers: int = 4,
+    window: int = 256,
+    min_threaded_seconds: float = 0.0,
 ) -> Iterator[tuple[Path, Float[Tensor, "channels size size"] | UnreadableFile]]:
     """Read images in parallel and bring each to one square size.
 
@@ -197,8 +205,10 @@ def read_letterboxed(
             on.
         size: Side length of the images in pixels.
         color: Keep all channels instead of the luminance.
-        workers: Number of threads.
+        workers: Number of threads. With 0, each image is read when it is asked for. This is fastest where all cores are
+            busy anyway, because threads that decode small images mostly wait for Python's global lock.
         window: Number of images that are read ahead, fewer if they take much memory.
+        min_threaded_seconds: No threads are used until several images in a row have taken this long.
 
     Yields:
         For each image, in order, its path with the image in [0, 1], or with the reason why it cannot be read.
@@ -213,8 +223,18 @@ def read_letterboxed(
         except UnreadableImageError as error:
             kind = TemporarilyUnreadableFile if is_system_failure(error) else UnreadableFile
             return path, kind(path, str(error))
-        return path, torch.from_numpy(np.ascontiguousarray(square)).permute(2, 0, 1).contiguous()
+        return path, torch.from_numpy(np.ascontiguousarray(square.transpose(2, 0, 1)))
 
+    images = iter(images)
+    num_slow = 0 if workers and min_threaded_seconds else SLOW_IMAGES
+    while num_slow < SLOW_IMAGES and (next_image := next(images, None)) is not None:
+        start = perf_counter()
+        read_image = read(next_image)
+        num_slow = num_slow + 1 if perf_counter() - start >= min_threaded_seconds else 0
+        yield read_image
+    if workers == 0:
+        yield from map(read, images)
+        return
     ahead: deque[tuple[Future[tuple[Path, Tensor | UnreadableFile]], int]] = deque()
     held_bytes = 0
     with ThreadPoolExecutor(workers) as pool:

@@ -1,6 +1,6 @@
 """Predictions and features of image files: any number of files, with one batch in memory at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -29,6 +29,9 @@ BATCH_SIZE = 64
 """Largest batch size."""
 READING_THREADS = 4
 """Number of threads that read images."""
+MIN_THREADED_SECONDS = 1e-3
+"""Beside a network on the CPU, images that are read faster than this are read without threads: decoding a small image
+mostly holds Python's global lock, which the threads of the network need for each of their operations."""
 MAX_PLAIN_PIXELS = 224 * 224
 """Number of pixels of all images together up to which plain PyTorch on the CPU takes about as long as the fused kernels
 with the time to load them, and several seconds less than these where they have to be compiled first."""
@@ -91,7 +94,7 @@ def predict_files(
             turns have exactly the same answer.
         detail: Which details to add.
         unknown: How to detect images that show none of the classes, in the same canonical rotation. None detects none.
-        threads: Number of threads that read images while the network computes.
+        threads: Number of threads that read images while the network computes, or 0 for none.
 
     Yields:
         For each file, in order, its prediction, or the reason why there is none: it cannot be read, or the network
@@ -105,11 +108,11 @@ def predict_files(
     function = net if label_sets is None else canonical_logits(net)
     if unknown is not None:
         function = logits_and_novelty(net, unknown)
-    for path, row in apply_to_files(net, function, paths, batch_size, threads):
-        if isinstance(row, UnreadableFile):
-            yield row
-        else:
-            yield prediction_of(net, path, row, reject, label_sets, detail)
+    for entries, rows in _apply_to_batches(net, function, paths, batch_size, threads):
+        readable = [path for path, reason in entries if reason is None]
+        predictions = iter(_predictions_of(net, readable, rows, reject, label_sets, detail))
+        for _, reason in entries:
+            yield next(predictions) if reason is None else reason
 
 
 def check_reject(reject: float) -> None:
@@ -146,17 +149,41 @@ def prediction_of(
     Returns:
         The prediction.
     """
-    logits = row[: net.num_classes]
-    novelty = round(float(row[-1]), 6) if len(row) > net.num_classes else None
-    probability, label = logits.softmax(0).max(0)
-    name = net.class_names[int(label)] if is_known(float(probability), novelty, reject) else UNKNOWN
-    labels = None
-    if label_sets is not None:
-        is_in_set = label_sets.calibration.label_sets(logits[None], label_sets.coverage)[0]
-        order = logits.argsort(descending=True, stable=True).tolist()
-        labels = tuple(net.class_names[index] for index in order if is_in_set[index])
-    details = detail.fields(net.class_names, logits)
-    return Prediction(str(path), name, round(float(probability), 6), labels, novelty=novelty, **details)
+    return _predictions_of(net, [path], row[None], reject, label_sets, detail)[0]
+
+
+def _predictions_of(
+    net: TIGraNet,
+    paths: Sequence[Path],
+    rows: Float[Tensor, "batch columns"],
+    reject: float,
+    label_sets: LabelSets | None,
+    detail: Detail,
+) -> list[Prediction]:
+    """Return the predictions of a batch: an operation per image would take longer than to decode a small image."""
+    logits = rows[:, : net.num_classes]
+    probabilities, labels = (values.tolist() for values in logits.softmax(1).max(1))
+    novelties = rows[:, -1].tolist() if rows.shape[1] > net.num_classes else None
+    sets = None if label_sets is None else label_sets.calibration.label_sets(logits, label_sets.coverage)
+    predictions = []
+    for number, path in enumerate(paths):
+        novelty = None if novelties is None else round(novelties[number], 6)
+        is_class = is_known(probabilities[number], novelty, reject)
+        label_set = None
+        if sets is not None:
+            order = logits[number].argsort(descending=True, stable=True).tolist()
+            label_set = tuple(net.class_names[index] for index in order if sets[number, index])
+        predictions.append(
+            Prediction(
+                str(path),
+                net.class_names[labels[number]] if is_class else UNKNOWN,
+                round(probabilities[number], 6),
+                label_set,
+                novelty=novelty,
+                **detail.fields(net.class_names, logits[number]),
+            )
+        )
+    return predictions
 
 
 def is_known(probability: float, novelty: float | None, reject: float) -> bool:
@@ -230,7 +257,7 @@ def apply_to_files(
         function: From a batch of images to one row of finite numbers per image. The network is in evaluation mode.
         paths: The images: files, or images stored elsewhere. What is already known to be unreadable is passed on.
         batch_size: Largest batch size; large images are computed in smaller batches.
-        threads: Number of threads that read images while the network computes.
+        threads: Number of threads that read images while the network computes, or 0 for none.
 
     Yields:
         For each file, in order, its path with its row on the CPU, or with the reason why there is none.
@@ -238,28 +265,61 @@ def apply_to_files(
     Raises:
         ValueError: If the network has no image size.
     """
+    for entries, rows in _apply_to_batches(net, function, paths, batch_size, threads):
+        remaining = iter(rows)
+        for path, reason in entries:
+            yield path, next(remaining) if reason is None else reason
+
+
+def _apply_to_batches(
+    net: TIGraNet,
+    function: Callable[[Tensor], Tensor],
+    paths: Iterable[ImageItem],
+    batch_size: int,
+    threads: int,
+) -> Iterator[tuple[list[tuple[Path, UnreadableFile | None]], Tensor]]:
+    """Do what :func:`apply_to_files` does, batch by batch.
+
+    Yields:
+        The path of each file with the reason why there is no row for it, or None; and the rows of the others.
+    """
     if net.image_size is None:
         raise ValueError("this model has no image_size, so files cannot be scaled: train it with 'tigranet train'")
-    files = read_letterboxed(paths, net.image_size, color=net.in_maps > 1, workers=threads)
+    min_threaded_seconds = MIN_THREADED_SECONDS if module_device(net).type == "cpu" else 0.0
+    files = read_letterboxed(
+        paths, net.image_size, net.in_maps > 1, workers=threads, min_threaded_seconds=min_threaded_seconds
+    )
     batch_size = limit_batch_size(batch_size, net.image_size, net.image_size)
     is_first_batch = True
-    while read := list(islice(files, batch_size)):
-        batch = [
-            (path, fit_channels(image, net.in_maps) if isinstance(image, Tensor) else image) for path, image in read
-        ]
-        images = [image for _, image in batch if isinstance(image, Tensor) and image.shape[0] == net.in_maps]
+    while batch := list(islice(files, batch_size)):
+        entries: list[tuple[Path, UnreadableFile | None]] = []
+        images = []
+        for path, result in batch:
+            image = fit_channels(result, net.in_maps) if isinstance(result, Tensor) else result
+            if isinstance(image, UnreadableFile):
+                reason: UnreadableFile | None = UnreadableFile(*image)  # only the cache tries again
+            elif image.shape[0] != net.in_maps:
+                reason = UnreadableFile(path, f"has {image.shape[0]} channels, the model reads {net.in_maps}")
+            else:
+                reason = None
+                images.append(image)
+            entries.append((path, reason))
         has_all_files = is_first_batch and len(batch) < batch_size
         is_first_batch = False
+        if not images:
+            yield entries, torch.empty(0, net.num_classes)
+            continue
         with kernels_for_pixels(net, sum(image[0].numel() for image in images) if has_all_files else None):
-            outputs: Iterator[Tensor] = iter(apply_in_batches(net, [torch.stack(images)], function) if images else [])
-        for path, image in batch:
-            if isinstance(image, UnreadableFile):
-                yield path, UnreadableFile(*image)  # whether another attempt may succeed matters to the cache only
-            elif image.shape[0] != net.in_maps:
-                yield path, UnreadableFile(path, f"has {image.shape[0]} channels, the model reads {net.in_maps}")
-            else:
-                output = next(outputs)
-                yield path, output if output.isfinite().all() else UnreadableFile(path, f"{NOT_FINITE} this image")
+            rows = apply_in_batches(net, [torch.stack(images)], function)
+        is_finite = rows.flatten(1).isfinite().all(1)
+        if not is_finite.all():
+            finite = iter(is_finite.tolist())
+            entries = [
+                (path, reason or (None if next(finite) else UnreadableFile(path, f"{NOT_FINITE} this image")))
+                for path, reason in entries
+            ]
+            rows = rows[is_finite]
+        yield entries, rows
 
 
 def kernels_for_pixels(net: TIGraNet, total_pixels: int | None) -> AbstractContextManager[None]:

@@ -53,4 +53,4 @@ def as_utf8(text: str) -> str:
     Returns:
         A text that can be encoded.
     """
-    return os.fsencode(text).decode(errors="replace")
+    return text if text.isascii() else os.fsencode(text).decode(errors="replace")

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tigranet.data.letterbox import ImageItem, UnreadableFile
 from tigranet.devices import select_device
+from tigranet.evaluation.batched_inference import module_device
 from tigranet.evaluation.file_predictions import (
     BATCH_SIZE,
     READING_THREADS,
@@ -26,7 +27,7 @@ from tigranet.evaluation.prediction_rows import column_names, prediction_row
 from tigranet.evaluation.unknown.novelty import UnknownImages
 from tigranet.model import TIGraNet
 from tigranet.workflows.bulk_prediction.answer_folder import AnswerFolder
-from tigranet.workflows.bulk_prediction.parts import NamedImage, Part
+from tigranet.workflows.bulk_prediction.parts import FilePart, NamedImage, Part
 from tigranet.workflows.bulk_prediction.plan import part_name
 from tigranet.workflows.predict import load_label_sets
 from tigranet.workflows.unknown_detection import AUTO, load_unknown_images
@@ -170,6 +171,19 @@ class PartPredictor:
             "error",
         ]
 
+    def _reading_threads(self, part: Part) -> int:
+        """Return the number of threads that decode images while the network computes.
+
+        A worker that has one core for everything decodes in the thread that computes, unless it may have to wait for a
+        disk: the other cores have workers of their own. Beside a network on the CPU, images that are read fast are not
+        read in threads at all, see :data:`~tigranet.evaluation.file_predictions.MIN_THREADED_SECONDS`.
+        """
+        if part.waits:
+            return WAITING_THREADS
+        if self.job.threads == 1 and module_device(self._loaded.network).type == "cpu":
+            return 1 if isinstance(part, FilePart) else 0
+        return min(READING_THREADS, os.cpu_count() or 1)
+
     def _rows(self, part: Part) -> Iterator[Row]:
         options, loaded = self.job.options, self._loaded
         names: deque[str] = deque()  # A Path would lose one of the slashes of a URL.
@@ -187,7 +201,7 @@ class PartPredictor:
             label_sets=loaded.label_sets,
             detail=Detail(options.top, options.probabilities),
             unknown=loaded.unknown,
-            threads=WAITING_THREADS if part.waits else min(READING_THREADS, os.cpu_count() or 1),
+            threads=self._reading_threads(part),
         )
         for result in predictions:
             name = names.popleft()

@@ -11,7 +11,7 @@ from tigranet.workflows.bulk_prediction.part_predictor import PartAnswer
 from tigranet.workflows.bulk_prediction.plan import Plan
 
 MIN_TIMED_SECONDS = 5
-"""Seconds of work after which the expected duration is printed."""
+"""Seconds after the first part after which the expected duration is printed."""
 
 
 class BulkProgress:
@@ -37,6 +37,7 @@ class BulkProgress:
         )
         self.task = TaskID(0)
         self.start = 0.0
+        self.first_finished: float | None = None
         self.has_estimate = False
 
     def __enter__(self) -> "BulkProgress":
@@ -65,14 +66,19 @@ class BulkProgress:
         self.images += answer.images
         self.new_images += answer.images
         self.parts += 1
-        seconds = perf_counter() - self.start
+        now = perf_counter()
+        seconds = now - self.start
         rate = f"{self.new_images / max(seconds, 1e-9):,.0f} images per second"
         self.bar.update(self.task, completed=self.parts, images=self._count(), rate=rate)
+        if self.first_finished is None:  # Until then, workers have loaded modules and the network too.
+            self.first_finished = now
+        seconds, parts = now - self.first_finished, self.parts - self.resumed_parts - 1
         remaining = self.plan.parts - self.parts
         if self.console and not self.has_estimate and remaining and seconds >= MIN_TIMED_SECONDS:
             self.has_estimate = True
-            left = seconds / (self.parts - self.resumed_parts) * remaining
-            self.console.print(f"expected duration: {describe_duration(left)} more", soft_wrap=True)
+            self.console.print(
+                f"expected duration: {describe_duration(seconds / parts * remaining)} more", soft_wrap=True
+            )
 
     def _count(self) -> str:
         return f"{self.images:,}" if self.plan.images is None else f"{self.images:,}/{self.plan.images:,}"

@@ -9,7 +9,8 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from math import floor
+from typing import Any, NamedTuple
 
 import torch
 
@@ -19,6 +20,8 @@ from tigranet.workflows.bulk_prediction.parts import Part
 
 OBJECT_STORE_BYTES = 80 * 2**20
 """Memory for the objects of a local cluster. Only parts of the plan are stored there."""
+GPU_DIGITS = 10_000
+"""Ray rounds parts of a GPU to this part of one."""
 WAITING_TASKS = 2
 """Number of tasks per worker that Ray knows of, so that no worker waits for this process."""
 
@@ -29,7 +32,8 @@ def predict_with_ray(job: Job, parts: Iterable[NumberedPart], workers: int | Non
     Args:
         job: What to predict with, and where to write the answers.
         parts: The parts. They are read one after the other.
-        workers: Number of tasks that run at the same time. None uses all cores of the cluster.
+        workers: Number of tasks that run at the same time. None uses one per GPU of the cluster, or one per core if
+            there are none.
 
     Yields:
         What is recorded about each part, in the order in which they are finished.
@@ -59,6 +63,7 @@ def _start(ray: Any, workers: int | None) -> None:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
         return
     ray.init(
+        "local",  # not a cluster that 'ray start' has left on this machine, which may be somebody else's
         num_cpus=workers or usable_cores(),
         include_dashboard=False,
         log_to_driver=False,
@@ -67,13 +72,45 @@ def _start(ray: Any, workers: int | None) -> None:
     )
 
 
+class TaskLayout(NamedTuple):
+    """How tasks share a cluster."""
+
+    running: int
+    """Number of tasks that run at the same time."""
+    gpus_per_task: float
+    """The part of a GPU that each task takes, or 1 or 0."""
+    is_full: bool
+    """Whether no further task would find a place, so that tasks can wait in Ray's queue."""
+
+
+def task_layout(resources: dict[str, float], device: str, workers: int | None) -> TaskLayout:
+    """Divide the cores and GPUs of a cluster among tasks.
+
+    Args:
+        resources: Number of cores and GPUs, as ``ray.cluster_resources()`` gives them.
+        device: Where to compute. Only ``cpu`` leaves GPUs unused.
+        workers: Number of tasks that run at the same time. None uses one per GPU, or one per core.
+
+    Returns:
+        The layout. More tasks than GPUs share them: small images take longer to decode on a core than to compute.
+
+    Example:
+        >>> task_layout({"CPU": 16.0, "GPU": 2.0}, "auto", 8)
+        TaskLayout(running=8, gpus_per_task=0.25, is_full=True)
+    """
+    cores, gpus = int(resources["CPU"]), int(resources.get("GPU", 0)) if device != "cpu" else 0
+    running = max(1, min(workers or gpus or cores, cores))
+    if gpus == 0:
+        return TaskLayout(running, 0, running == cores)
+    tasks_per_gpu = -(-running // gpus)
+    share = 1 if tasks_per_gpu == 1 else floor(GPU_DIGITS / tasks_per_gpu) / GPU_DIGITS
+    return TaskLayout(running, share, running in (cores, gpus * tasks_per_gpu))
+
+
 def _run(ray: Any, job: Job, parts: Iterator[NumberedPart], workers: int | None) -> Iterator[PartAnswer]:
-    resources = ray.cluster_resources()
-    uses_gpus = job.device != "cpu" and resources.get("GPU", 0) > 0
-    places = int(resources["GPU" if uses_gpus else "CPU"])
-    running = max(1, places if workers is None else min(workers, places))
-    task = ray.remote(_predict_part).options(num_cpus=1, num_gpus=int(uses_gpus), max_retries=MAX_ATTEMPTS - 1)
-    limit = running * WAITING_TASKS if running == places else running
+    layout = task_layout(ray.cluster_resources(), job.device, workers)
+    task = ray.remote(_predict_part).options(num_cpus=1, num_gpus=layout.gpus_per_task, max_retries=MAX_ATTEMPTS - 1)
+    limit = layout.running * WAITING_TASKS if layout.is_full else layout.running
     tasks: dict[Any, int] = {}
     is_open = True
     while tasks or is_open:
