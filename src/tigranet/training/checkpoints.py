@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.model_folder import HISTORY, LAST_CHECKPOINT
 from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
 from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
@@ -131,7 +132,9 @@ def training_fingerprint(
     }
     digest = hashlib.sha256(f"{layers} {config} {settings}".encode())
     for tensor in (*train, *(validation or ())):
-        if tensor is not None:
+        if isinstance(tensor, StoredImages):
+            digest.update(tensor.fingerprint)
+        elif tensor is not None:
             digest.update(tensor.contiguous().cpu().numpy())
     return digest.hexdigest()
 

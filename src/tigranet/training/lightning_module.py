@@ -14,6 +14,7 @@ from torchmetrics import MeanMetric
 
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.dataset import LabelledImages
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.training.augmentation import augment
 from tigranet.training.finite_images import ValidationImagesWarning, list_positions
 from tigranet.training.optimiser import create_optimiser
@@ -245,5 +246,7 @@ def _validation_batch_size(data: LabelledImages) -> int:
 
 
 def _fits(data: LabelledImages, device: torch.device) -> bool:
-    """Whether the images take less than a quarter of the free memory of a GPU."""
+    """Whether the images take less than a quarter of the free memory of a GPU. Those in shards stay there."""
+    if isinstance(data.images, StoredImages):
+        return False
     return device.type != "cuda" or data.images.nbytes < torch.cuda.mem_get_info(device)[0] / 4

@@ -6,6 +6,7 @@ from pathlib import Path
 from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.workflows.load_data import is_named_data_set
 
 EXAMINED_FILES = 50
@@ -31,7 +32,9 @@ def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
     channels, height, width = data_set.train.images.shape[1:]
     kind = "grey" if channels == 1 else "colour" if channels == 3 else f"{channels} channels"
     second = f"images: {width}x{height} pixels, {kind}"
-    if not isinstance(data, DataSet) and not is_named_data_set(data):
+    if isinstance(data_set.train.images, StoredImages):
+        second += ", read from shards"
+    elif not isinstance(data, DataSet) and not is_named_data_set(data):
         second += _describe_scaling(data_set.test_files or (), max(height, width))
         second += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
     return [first, second]
