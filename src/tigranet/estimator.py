@@ -53,6 +53,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         epochs: Number of passes over the training images. None selects it for the number of images and the network, as
             for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.
         batch_size: Batch size.
+        accumulate: Number of parts of a batch that are computed one after the other, to save memory.
         learning_rate: Highest learning rate.
         weight_decay: Decoupled weight decay (AdamW) of all weights except biases and normalisations. 0 is plain Adam.
         schedule: Learning-rate schedule: ``one-cycle``, up and down again, or ``cosine``, down along a cosine.
@@ -119,6 +120,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         image_shape: tuple[int, ...] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
+        accumulate: int | None = None,
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         schedule: Schedule = "one-cycle",
@@ -151,6 +153,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         self.image_shape = image_shape
         self.epochs = epochs
         self.batch_size = batch_size
+        self.accumulate = accumulate
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.schedule = schedule

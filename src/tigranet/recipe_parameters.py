@@ -38,6 +38,13 @@ _PARAMETERS = (
         "50, or 250 above 10,000 images",
     ),
     RecipeParameter(
+        "accumulate",
+        int,
+        "Number of parts of a batch that are computed one after the other, to save memory; each part is normalised "
+        "by itself.",
+        "1",
+    ),
+    RecipeParameter(
         "learning_rate",
         float,
         "Highest learning rate.",

@@ -57,6 +57,7 @@ def train(
     train_images: TrainImages = None,
     epochs: Annotated[int | None, recipe_option("epochs")] = None,
     batch_size: Annotated[int | None, recipe_option("batch_size")] = None,
+    accumulate: Annotated[int | None, recipe_option("accumulate")] = None,
     learning_rate: Annotated[float | None, recipe_option("learning_rate")] = None,
     weight_decay: Annotated[float | None, recipe_option("weight_decay")] = None,
     schedule: Annotated[Schedule | None, recipe_option("schedule")] = None,
@@ -82,6 +83,15 @@ def train(
     overwrite: Overwrite = False,
     resume: Resume = False,
     log: Annotated[Log, _hardware("Format of the losses, which are written beside the checkpoints.")] = "csv",
+    checkpoint_steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Steps between checkpoints within an epoch.",
+            show_default="1000",
+            rich_help_panel=HARDWARE_PANEL,
+        ),
+    ] = None,
     accelerator: Annotated[Accelerator, _hardware("Kind of device to train on; --device is more general.")] = "auto",
     devices: Annotated[int, _hardware("Number of devices.")] = 1,
     nodes: Annotated[int, _hardware("Number of machines.")] = 1,
@@ -98,6 +108,7 @@ def train(
     values = {
         "epochs": epochs,
         "batch_size": batch_size,
+        "accumulate": accumulate,
         "learning_rate": learning_rate,
         "weight_decay": weight_decay,
         "schedule": schedule,
@@ -143,6 +154,7 @@ def train(
             overwrite=overwrite,
             resume=resume,
             log=log,
+            checkpoint_steps=checkpoint_steps,
             command=typed_command(),
             console=console,
         )

@@ -233,7 +233,7 @@ def _assign_parts(
 def _take(images: LabelledImages, indices: Tensor) -> LabelledImages:
     """Select images: in shards, in memory or, if they are too large, in a temporary file that is mapped into memory."""
     if isinstance(images.images, StoredImages):
-        return LabelledImages(images.images.take(indices), images.labels[indices])
+        return LabelledImages(images.images.select_rows(indices), images.labels[indices])
     pixels = empty_images(len(indices), *images.images.shape[1:])
     for rows in torch.arange(len(indices)).split(COPIED_TOGETHER):
         pixels[rows] = images.images[indices[rows]]

@@ -166,7 +166,9 @@ def _check_folder(folder: Path, plan: ShardPlan) -> None:
     if PLAN in names:
         plan.check_stored(folder)
     elif names:
-        raise ValueError(f"'{folder}' has other files, such as '{names[0]}': use a folder that is empty or does not exist")
+        raise ValueError(
+            f"'{folder}' has other files, such as '{names[0]}': use a folder that is empty or does not exist"
+        )
     else:
         plan.write(folder)
 
@@ -279,9 +281,7 @@ class _Progress:
         self.unreadable = sum(len(shard.unreadable) for shard in done.values())
 
     def __enter__(self) -> "_Progress":
-        self.task = self.bar.add_task(
-            "", total=self.plan.images, completed=self.completed, unreadable=self.unreadable
-        )
+        self.task = self.bar.add_task("", total=self.plan.images, completed=self.completed, unreadable=self.unreadable)
         if self.console:
             self.bar.start()
         return self

@@ -14,6 +14,7 @@ from tigranet.choices import Boundary, Log, Window, WindowOption
 from tigranet.choose_architecture import choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, feature_architecture
@@ -102,6 +103,7 @@ def train(
     overwrite: bool = False,
     resume: bool = False,
     log: Log = "csv",
+    checkpoint_steps: int | None = None,
     command: str = "",
     console: Console | None = None,
 ) -> TrainedModel:
@@ -110,7 +112,8 @@ def train(
     The model is saved as soon as it is trained, so that it is not lost if measuring or drawing fails.
 
     Args:
-        data: The name of a data set, the path of a folder, CSV file or .npz file of images, or a data set.
+        data: The name of a data set, the path of a folder, CSV file or .npz file of images, or of a folder of shards,
+            or a data set.
         output: The folder to save the model to; without one nothing is saved.
         architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default it is chosen by the number and
             the size of the images and by the device, see :func:`tigranet.choose_architecture.choose_preset`.
@@ -139,6 +142,7 @@ def train(
         overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
         log: Where to write losses, beside the checkpoints.
+        checkpoint_steps: Number of steps between checkpoints within an epoch, see :func:`tigranet.training.fit`.
         command: The command that the user typed, for the model card.
         console: Where to show progress and notices.
 
@@ -181,6 +185,10 @@ def train(
     )
     data_set = loaded.data
     images = len(data_set.train.labels)
+    if folds is not None and isinstance(data_set.train.images, StoredImages):
+        raise ValueError(
+            f"cross-validation needs images in memory, and those of '{data}' are in shards: leave out folds"
+        )
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
@@ -225,6 +233,8 @@ def train(
         fit_options["folder"] = folder / CHECKPOINTS
     if hardware is not None:
         fit_options["hardware"] = hardware
+    if checkpoint_steps is not None:
+        fit_options["checkpoint_steps"] = checkpoint_steps
     with hold_output(folder):
         validated: CrossValidation | None = None
         if folds is not None:

@@ -47,7 +47,9 @@ class ShardReader:
         order = np.argsort(rows["position"], kind="stable")
         self.rows = rows[order]
         """What the indices say about each image."""
-        self.shards = np.repeat(np.arange(len(complete), dtype=np.int32), [len(index.rows) for index in complete])[order]
+        self.shards = np.repeat(np.arange(len(complete), dtype=np.int32), [len(index.rows) for index in complete])[
+            order
+        ]
         """The shard of each image."""
         self.groups = (
             tuple(np.concatenate([np.asarray(index.groups, object) for index in complete])[order].tolist())
@@ -95,8 +97,8 @@ class ShardReader:
             for place in part:
                 images[place] = self._read_image(int(positions[place]))  # grey images are repeated
 
-        if len(parts) == 1:
-            read_part(parts[0])
+        if len(parts) <= 1:
+            read_part(range(len(positions)))
         else:
             with ThreadPoolExecutor(min(READING_THREADS, len(parts))) as pool:
                 list(pool.map(read_part, parts))  # the list raises the first error

@@ -125,9 +125,7 @@ def make_plan(
             times = "missing"
         digest.update(f"{label} {part} {times} ".encode() + os.fsencode(path) + b"\0")
     location = os.path.abspath(source)
-    return ShardPlan(
-        FORMAT, location, digest.hexdigest(), len(index.paths), size, color, group, images_per_shard
-    )
+    return ShardPlan(FORMAT, location, digest.hexdigest(), len(index.paths), size, color, group, images_per_shard)
 
 
 def shard_images(plan: ShardPlan, source: Path, index: ImageIndex) -> Iterator[tuple[int, list[ShardImage]]]:

@@ -33,14 +33,16 @@ class StoredImages(Tensor):
     @staticmethod
     def __new__(cls, reader: ShardReader, positions: np.ndarray, channels: int) -> "StoredImages":  # noqa: D102
         shape = (len(positions), channels, reader.manifest.size, reader.manifest.size)
-        return Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32, device="cpu")
+        return Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32, device=torch.device("cpu"))
 
     def __init__(self, reader: ShardReader, positions: np.ndarray, channels: int) -> None:
         self.reader, self.positions, self.channels = reader, positions, channels
         self._ahead: tuple[bytes, Future[Tensor]] | None = None
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Refuse operations on all images at once.
 
         Args:
@@ -54,7 +56,7 @@ class StoredImages(Tensor):
         """
         raise TypeError(f"{function} needs all images in memory, but they are in shards: select some of them first")
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
         return f"{type(self).__name__}(shape={tuple(self.shape)}, folder='{self.reader.folder}')"
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -89,7 +91,7 @@ class StoredImages(Tensor):
             raise TypeError(f"images in shards can only be split along dimension 0, got {dim}")
         return _Batches(self, split_size)
 
-    def take(self, rows: Any) -> "StoredImages":  # type: ignore[override]
+    def select_rows(self, rows: Any) -> "StoredImages":
         """Select images without reading them.
 
         Args:
@@ -152,7 +154,7 @@ _pool: ThreadPoolExecutor | None = None
 
 def _background() -> ThreadPoolExecutor:
     """Return the thread that reads ahead, which is started when it is first needed."""
-    global _pool  # noqa: PLW0603
+    global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(1, "read-ahead")
     return _pool
