@@ -105,7 +105,7 @@ class ShardReader:
         return torch.from_numpy(images)
 
     def _read_image(self, position: int) -> Float[np.ndarray, "channels size size"]:
-        row, path = self.rows[position], self.folder / shard_name(self.shards[position])
+        row, path = self.rows[position], self.folder / shard_name(int(self.shards[position]))
         shape = (int(row["channels"]), self.manifest.size, self.manifest.size)
         num_bytes = int(np.prod(shape)) * int(row["bits"]) // 8
         with open(path, "rb", buffering=0) as file:

@@ -9,6 +9,7 @@
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -125,7 +126,7 @@ def read_index(folder: Path, number: int, plan: str) -> ShardIndex | None:
         OSError: If a file cannot be read.
     """
     try:
-        with np.load(folder / shard_name(number, ".npz"), allow_pickle=False) as arrays:
+        with (folder / shard_name(number, ".npz")).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             rows, about = arrays["rows"], json.loads(arrays["about"].tobytes())
         summary = ShardSummary(
             int(about["number"]),
@@ -143,7 +144,7 @@ def read_index(folder: Path, number: int, plan: str) -> ShardIndex | None:
         )
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError, EOFError):  # what NumPy and json raise for damaged files
+    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):  # what a damaged file raises
         return None
     if not is_complete:
         return None

@@ -35,10 +35,6 @@ class ShardPlan:
     """Version of the format."""
     source: str
     """Absolute path of the folder or table."""
-    listing: str
-    """Checksum of the names, labels, sizes and times of modification of the image files."""
-    images: int
-    """Number of image files."""
     size: int
     """Side length of the images in pixels."""
     color: bool
@@ -47,6 +43,10 @@ class ShardPlan:
     """How the group of an image is found, if groups are kept."""
     images_per_shard: int
     """Number of image files in a shard. The last one may have fewer."""
+    images: int
+    """Number of image files."""
+    listing: str
+    """Checksum of the names, labels, sizes and times of modification of the image files."""
 
     @property
     def shards(self) -> int:
@@ -124,8 +124,9 @@ def make_plan(
         except (OSError, ValueError):  # ValueError: a NUL in the path
             times = "missing"
         digest.update(f"{label} {part} {times} ".encode() + os.fsencode(path) + b"\0")
-    location = os.path.abspath(source)
-    return ShardPlan(FORMAT, location, digest.hexdigest(), len(index.paths), size, color, group, images_per_shard)
+    return ShardPlan(
+        FORMAT, os.path.abspath(source), size, color, group, images_per_shard, len(index.paths), digest.hexdigest()
+    )
 
 
 def shard_images(plan: ShardPlan, source: Path, index: ImageIndex) -> Iterator[tuple[int, list[ShardImage]]]:
