@@ -30,7 +30,7 @@ from torture.table import problem_list
 from torture.workspace import Workspace
 
 Task = Callable[[], list[Observation]]
-CHOICES = ("train", "predict", "report", "cache", "conditions", "pairs")
+CHOICES = ("train", "shard", "predict", "report", "cache", "conditions", "pairs")
 
 
 def main() -> None:
@@ -56,6 +56,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     add_time_problems([*kills, *conditions], arguments.max_seconds)
     command = f"python -m torture --kills {arguments.kills} --seed {arguments.seed}"
+    command += "".join(f" --only {part}" for part in arguments.only or ())
     text = render(kills, conditions, command, perf_counter() - start, arguments.max_seconds)
     text = re.sub(rf"{re.escape(str(folder))}/[^/\s]+/", "", text)  # the same text on every machine
     print(text)
@@ -90,7 +91,9 @@ def torture(
         for command in COMMANDS:
             workspace.measure(command)
             progress.advance(preparation)
-        killed = tuple(command for command in COMMANDS if command.name.split()[0] in parts)
+        workspace.check_equal_trainings()
+        # 'train on shards' belongs to both of its parts.
+        killed = tuple(each for each in COMMANDS if {word.rstrip("s") for word in each.name.split()} & set(parts))
         kill_tasks: list[Task] = [
             partial(run_round, workspace, planned) for planned in (plan_rounds(kills, seed, killed) if killed else [])
         ]

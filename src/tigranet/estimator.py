@@ -53,7 +53,6 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         epochs: Number of passes over the training images. None selects it for the number of images and the network, as
             for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.
         batch_size: Batch size.
-        accumulate: Number of parts of a batch that are computed one after the other, to save memory.
         learning_rate: Highest learning rate.
         weight_decay: Decoupled weight decay (AdamW) of all weights except biases and normalisations. 0 is plain Adam.
         schedule: Learning-rate schedule: ``one-cycle``, up and down again, or ``cosine``, down along a cosine.
@@ -71,6 +70,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         smoothing: Label smoothing: the fraction of each label that is spread over all classes.
         dropout: Probability with which a feature is set to zero before the classifier.
         average: Decay per step of a moving average of the weights, such as 0.999, which is kept instead of the weights.
+        accumulate: Number of parts of a batch that are computed one after the other, to save memory.
         balanced: Whether all classes have the same weight in the loss, regardless of their number of images.
         keep: Which weights to keep: those of the ``last`` step, or the ``best``, of the lowest validation loss.
         patience: Stop early when the validation loss has not fallen for this many epochs, and keep the best weights.
@@ -120,7 +120,6 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         image_shape: tuple[int, ...] | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
-        accumulate: int | None = None,
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         schedule: Schedule = "one-cycle",
@@ -137,6 +136,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         smoothing: float | None = None,
         dropout: float | None = None,
         average: float | None = None,
+        accumulate: int | None = None,
         balanced: bool = False,
         keep: Keep = "last",
         patience: int | None = None,
@@ -153,7 +153,6 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         self.image_shape = image_shape
         self.epochs = epochs
         self.batch_size = batch_size
-        self.accumulate = accumulate
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.schedule = schedule
@@ -170,6 +169,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         self.smoothing = smoothing
         self.dropout = dropout
         self.average = average
+        self.accumulate = accumulate
         self.balanced = balanced
         self.keep = keep
         self.patience = patience

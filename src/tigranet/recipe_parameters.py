@@ -38,13 +38,6 @@ _PARAMETERS = (
         "50, or 250 above 10,000 images",
     ),
     RecipeParameter(
-        "accumulate",
-        int,
-        "Number of parts of a batch that are computed one after the other, to save memory; each part is normalised "
-        "by itself.",
-        "1",
-    ),
-    RecipeParameter(
         "learning_rate",
         float,
         "Highest learning rate.",
@@ -139,6 +132,13 @@ _PARAMETERS = (
         float,
         "Decay per step of a moving average of the weights, such as 0.999, which is kept instead of the weights.",
         "0, no average",
+    ),
+    RecipeParameter(
+        "accumulate",
+        int,
+        "Number of parts of a batch that are computed one after the other, to save memory; each part is normalised "
+        "by itself.",
+        "1",
     ),
     RecipeParameter(
         "balanced",
