@@ -140,7 +140,7 @@ def _check_shard(path: Path) -> None:
 
 
 def _check_index(path: Path) -> None:
-    with np.load(path) as arrays:
+    with path.open("rb") as file, np.load(file) as arrays:
         assert len(arrays["rows"])
     assert path.with_suffix(".tar").exists(), "an index without its shard"
 
