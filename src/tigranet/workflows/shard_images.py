@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -229,7 +229,8 @@ def _run(
     try:
         while True:
             for number, images in pending:
-                running.add(pool.submit(write, number, images, threads=2))
+                with _without_interrupts():  # the first call starts the workers
+                    running.add(pool.submit(write, number, images, threads=2))
                 if len(running) >= workers * WAITING_SHARDS:
                     break
             if not running:
@@ -246,6 +247,19 @@ def _run(
     finally:
         writer.close()  # ends workers that still write
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C to the end of the block. Processes that are started in it never receive it, and print nothing."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 def _start_worker(reader: Connection) -> None:
