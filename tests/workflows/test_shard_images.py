@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import torch
 
 from images import fill
 from tigranet.data.shards.shard_files import MANIFEST, read_manifest, shard_name
-from tigranet.data.shards.writer import write_shard
-from tigranet.workflows import shard_images
 from tigranet.workflows.shard_images import write_shards
+from tigranet.workflows.train import train
 
 
 @pytest.fixture
@@ -74,24 +72,6 @@ def test_a_run_that_stops_at_any_file_continues_to_the_same_bytes(photos, tmp_pa
     result = write(photos, output)
     assert result.resumed_shards == (writes - 1) // 2
     assert content(output) == expected
-
-
-def test_several_processes_write_the_same_bytes_and_a_killed_one_is_an_error(photos, tmp_path, monkeypatch):
-    expected = content(write(photos, tmp_path / "expected").folder)
-    output = tmp_path / "shards"
-    monkeypatch.setattr(shard_images, "write_shard", _die_in_the_last_shard)
-    with pytest.raises(RuntimeError, match="continues"):
-        write(photos, output, workers=2)
-    monkeypatch.undo()
-    assert not (output / MANIFEST).exists()
-    assert write(photos, output).resumed_shards >= 1
-    assert content(output) == expected
-
-
-def _die_in_the_last_shard(folder, number, images, **options):
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return write_shard(folder, number, images, **options)
 
 
 def test_a_finished_folder_is_left_alone(photos, tmp_path):
@@ -185,3 +165,10 @@ def test_the_shards_have_images_of_all_classes(tmp_path):
     for shard, label in zip(reader.shards.tolist(), reader.rows["label"].tolist(), strict=True):
         counts[shard, label] += 1
     assert counts.min() > 0
+
+
+def test_a_cross_validation_on_shards_is_refused(photos, tmp_path):
+    folder = write(photos, tmp_path / "shards").folder
+    with pytest.raises(ValueError, match="leave out folds") as error:
+        train(folder, folds=2)
+    assert str(folder) in str(error.value)

@@ -1,16 +1,9 @@
 """Write the images of a folder or a table to shards, from which a network can be trained without holding them."""
 
-import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,15 +20,14 @@ from tigranet.data.image_index import ImageIndex
 from tigranet.data.letterbox import default_file_size
 from tigranet.data.shards.shard_files import Manifest, ShardIndex, is_shard_folder, read_index
 from tigranet.data.shards.shard_plan import PLAN, ShardPlan, make_plan, shard_images
-from tigranet.data.shards.writer import ShardImage, write_shard
+from tigranet.data.shards.writer import write_shard
 from tigranet.data.user_data import TABLE_SUFFIXES
 from tigranet.workflows.exclusive_output import hold_folder
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
+from tigranet.workflows.shard_workers import run_workers, usable_cores
 
 IMAGES_PER_SHARD = 4096
 """Number of images in a shard, unless the user says otherwise: some seconds of work for a core."""
-WAITING_SHARDS = 2
-"""Number of shards per worker that are handed out before one is finished."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +111,10 @@ def write_shards(
         resumed = len(done)
         write = partial(write_shard, folder, plan=plan.checksum, size=side, color=color)
         pending = ((number, images) for number, images in shard_images(plan, source, index) if number not in done)
-        count = min(workers or _usable_cores(), plan.shards - resumed)
+        count = min(workers or usable_cores(), plan.shards - resumed)
         with _Progress(plan, done, console) as progress:
             try:
-                for finished in _run(write, pending, count, progress.step):
+                for finished in run_workers(write, pending, count, progress.step):
                     done[finished.summary.number] = finished._replace(names=())
                     progress.finish(finished)
             finally:
@@ -205,74 +197,6 @@ def _manifest(plan: ShardPlan, index: ImageIndex, shards: list[ShardIndex]) -> M
         tuple(shard.summary for shard in shards),
         tuple(unreadable),
     )
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _run(
-    write: Callable[..., ShardIndex],
-    pending: Iterator[tuple[int, list[ShardImage]]],
-    workers: int,
-    step: Callable[[], None],
-) -> Iterator[ShardIndex]:
-    """Write shards in this process, or in several others, which end when this one ends, however it ends."""
-    if workers <= 1:
-        for number, images in pending:
-            yield write(number, images, step=step)
-        return
-    context = multiprocessing.get_context("spawn")  # PyTorch's threads do not survive a fork.
-    reader, writer = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(reader,))
-    running: set[Future[ShardIndex]] = set()
-    try:
-        while True:
-            for number, images in pending:
-                with _without_interrupts():  # the first call starts the workers
-                    running.add(pool.submit(write, number, images, threads=2))
-                if len(running) >= workers * WAITING_SHARDS:
-                    break
-            if not running:
-                break
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                yield future.result()
-        pool.shutdown()
-    except BrokenProcessPool:
-        raise RuntimeError(
-            "a worker process died, perhaps for lack of memory: the same command continues, with fewer --workers if "
-            "it dies again"
-        ) from None
-    finally:
-        writer.close()  # ends workers that still write
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C to the end of the block. Processes that are started in it never receive it, and print nothing."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-def _start_worker(reader: Connection) -> None:
-    """Ignore Ctrl-C, which the process that started this one handles, and end when that one closes the connection."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def end_with_parent() -> None:
-        try:
-            reader.recv()
-        except (EOFError, OSError):
-            os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 class _Progress:
