@@ -58,24 +58,28 @@ def assert_equal(result, expected):
         assert torch.equal(result[name], tensor), name
 
 
-@pytest.fixture(scope="module", params=list(RECIPES))
-def settings_and_weights(request, in_memory):
-    return RECIPES[request.param], train(in_memory, RECIPES[request.param])
+@pytest.fixture(scope="module")
+def weights(in_memory):
+    """The weights of trainings in memory, by recipe."""
+    return {name: train(in_memory, settings) for name, settings in RECIPES.items()}
 
 
-def test_the_weights_are_those_of_a_training_in_memory(settings_and_weights, in_shards):
-    settings, expected = settings_and_weights
-    assert_equal(train(in_shards, settings), expected)
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_weights_are_those_of_a_training_in_memory(weights, in_shards, name):
+    assert_equal(train(in_shards, RECIPES[name]), weights[name])
 
 
 class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("batches", range(1, 2 * STEPS))
-def test_a_training_continues_after_every_batch(settings_and_weights, in_shards, tmp_path, monkeypatch, batches):
+@pytest.mark.parametrize(
+    ("name", "batches"),
+    [("plain", batches) for batches in range(1, 2 * STEPS)] + [("augmented", 2), ("augmented", 4), ("in parts", 4)],
+)
+def test_a_training_continues_after_every_batch(weights, in_shards, tmp_path, monkeypatch, name, batches):
     """The weights are those without the interruption, also if it comes in the middle of an epoch."""
-    settings, expected = settings_and_weights
+    settings, expected = RECIPES[name], weights[name]
     accumulate = settings.get("accumulate", 1)
     write = Checkpoints.on_train_batch_end
 
@@ -100,15 +104,9 @@ def test_the_images_of_other_shards_are_another_training(in_shards, tmp_path):
     train(in_shards, {}, folder=tmp_path)
     order = torch.arange(len(in_shards.train.labels)).flip(0)
     other = in_shards.train._replace(images=in_shards.train.images.select_rows(order))
+    recipe = Recipe(2, 8, learning_rate=1e-3, seed=5)
     with pytest.raises(ValueError, match="different training"):
-        fit(
-            TIGraNet(ARCHITECTURE, 2),
-            other,
-            None,
-            Recipe(2, 8, learning_rate=1e-3, seed=5),
-            folder=tmp_path,
-            resume=True,
-        )
+        fit(TIGraNet(ARCHITECTURE, 2), other, in_shards.validation, recipe, folder=tmp_path, resume=True)
 
 
 KILL_REPEATEDLY = """
