@@ -204,6 +204,12 @@ def check_fine_tuning(printed: str, folder: Path) -> None:
     assert TIGraNet.from_pretrained(folder / "tuned").class_names == ("0", "1", "2")
 
 
+def check_train_from_shards(printed: str, folder: Path) -> None:
+    assert "40 images of 2 classes in 3 shards" in printed
+    manifest = json.loads((folder / "shards" / "shards.json").read_text())
+    assert [entry["path"] for entry in manifest["unreadable"]] == ["dark/broken.png"]
+
+
 def check_suggestions(printed: str, folder: Path) -> None:
     assert "10 images to label, chosen from 100" in printed
     with open(folder / "suggestions" / "suggestions.csv") as file:
@@ -230,6 +236,7 @@ PAGE_CHECKS = {
     "reproducing": check_reproducing,
     "scikit-learn": check_nothing,
     "serving": check_nothing,
+    "train-from-shards": check_train_from_shards,
     "unknown-images": check_nothing,
     "suggestions": check_suggestions,
     "your-images": check_your_images,

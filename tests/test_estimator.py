@@ -341,6 +341,7 @@ RECIPE_VALUES = {
     "smoothing": 0.06,
     "dropout": 0.15,
     "average": 0.9,
+    "accumulate": 3,
     "balanced": True,
     "keep": "best",
     "patience": 3,

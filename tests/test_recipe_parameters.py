@@ -78,7 +78,7 @@ def test_the_documented_table_has_the_defaults_of_the_recipes():
     for name in set(rows) - {"jitter", "flip"}:
         documented = [float(cell.split()[0]) for cell in rows[name][-3:]]
         assert documented == [getattr(recipe, name) for recipe in recipes], name
-    others = {"epochs", "batch_size", "learning_rate", "schedule", "balanced", "keep", "patience"}
+    others = {"epochs", "batch_size", "accumulate", "learning_rate", "schedule", "balanced", "keep", "patience"}
     assert set(rows) == set(RECIPE_PARAMETERS) - others
 
 

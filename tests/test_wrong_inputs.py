@@ -46,6 +46,7 @@ def weights(folder, **arguments):
     return (folder / "other" / "model.safetensors").read_bytes()
 
 
+DATA = LabelledImages(torch.rand(4, 1, 8, 8), torch.arange(4) % 2)
 WRONG_INPUTS = {
     # graphs
     "grid without rows": (lambda _: GridLaplacian(0, 5), ValueError, ["0", "5"]),
@@ -270,6 +271,17 @@ WRONG_INPUTS = {
         ),
         ValueError,
         ["training images", "NaN"],
+    ),
+    "no parts of a batch": (lambda _: Recipe(epochs=1, accumulate=0), ValueError, ["accumulate", "1", "0"]),
+    "more parts than images": (
+        lambda _: Recipe(epochs=1, batch_size=4, accumulate=5),
+        ValueError,
+        ["accumulate", "4", "5"],
+    ),
+    "no steps between checkpoints": (
+        lambda _: fit(net(), DATA, None, Recipe(epochs=1), checkpoint_steps=0),
+        ValueError,
+        ["checkpoint_steps", "1", "0"],
     ),
     "no epochs": (lambda _: Recipe(epochs=0), ValueError, ["epochs", "1", "0"]),
 }

@@ -20,7 +20,7 @@ from time import perf_counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from torture.commands import COMMANDS
+from torture.commands import COMMANDS, TRAIN, TRAIN_ON_SHARDS
 from torture.conditions import CONDITIONS, run_condition
 from torture.kills import plan_rounds, run_round
 from torture.page import render
@@ -30,7 +30,7 @@ from torture.table import problem_list
 from torture.workspace import Workspace
 
 Task = Callable[[], list[Observation]]
-CHOICES = ("train", "predict", "report", "cache", "conditions", "pairs")
+CHOICES = ("train", "shard", "predict", "report", "cache", "conditions", "pairs")
 
 
 def main() -> None:
@@ -56,6 +56,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     add_time_problems([*kills, *conditions], arguments.max_seconds)
     command = f"python -m torture --kills {arguments.kills} --seed {arguments.seed}"
+    command += "".join(f" --only {part}" for part in arguments.only or ())
     text = render(kills, conditions, command, perf_counter() - start, arguments.max_seconds)
     text = re.sub(rf"{re.escape(str(folder))}/[^/\s]+/", "", text)  # the same text on every machine
     print(text)
@@ -84,13 +85,20 @@ def torture(
     console = Console(stderr=True, highlight=False)
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        preparation = progress.add_task("uninterrupted runs", total=1 + len(COMMANDS))
+        # 'train on shards' belongs to both of its parts.
+        killed = tuple(each for each in COMMANDS if {word.rstrip("s") for word in each.name.split()} & set(parts))
+        measured = (
+            COMMANDS
+            if {"conditions", "pairs"} & set(parts)
+            else tuple(dict.fromkeys((TRAIN, TRAIN_ON_SHARDS, *killed)))
+        )
+        preparation = progress.add_task("uninterrupted runs", total=1 + len(measured))
         workspace.prepare()
         progress.advance(preparation)
-        for command in COMMANDS:
+        for command in measured:
             workspace.measure(command)
             progress.advance(preparation)
-        killed = tuple(command for command in COMMANDS if command.name.split()[0] in parts)
+        workspace.check_equal_trainings()
         kill_tasks: list[Task] = [
             partial(run_round, workspace, planned) for planned in (plan_rounds(kills, seed, killed) if killed else [])
         ]

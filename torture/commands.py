@@ -11,7 +11,8 @@ NETWORK = ("--architecture", "SC[3,3]-S[4]-FC[10]", "--batch-size", "8", "--epoc
 class Command:
     """One use of ``tigranet`` whose results are compared with those of an uninterrupted run.
 
-    ``{data}``, ``{photos}`` and ``{model}`` in the arguments stand for the prepared images and the prepared model. All
+    ``{data}``, ``{photos}``, ``{shards}`` and ``{model}`` in the arguments stand for the prepared images, the shards of
+    ``{data}`` and the prepared model. All
     other paths are relative to a working folder, which also holds the cache of the package in ``cache/``.
     """
 
@@ -52,6 +53,14 @@ TRAIN = Command(
         ("measuring", "model/model.safetensors"),
         ("drawing", "model/rotated.png"),
     ),
+)
+TRAIN_ON_SHARDS = Command(
+    "train on shards",
+    ("train", "{shards}", "-o", "model", "--overwrite", "--seed", "0", "--checkpoint-steps", "1", *NETWORK),
+    resume=("--resume",),
+    final_files=TRAIN.final_files,
+    events=TRAIN.events[1:],
+    phases=TRAIN.phases[1:],
 )
 OLDER_TRAIN = Command(
     "train with another seed", ("train", "{data}", "-o", "model", "--overwrite", "--seed", "1", *NETWORK)
@@ -108,14 +117,25 @@ KERNELS = Command(
     phases=(("compiling", "cache/numba/*"), ("storing", "cache/numba/*/*/*.nbc")),
     has_kernels=False,
 )
-COMMANDS = (TRAIN, PREDICT_CSV, PREDICT_PARQUET, REPORT, CACHE, KERNELS)
+SHARD_DATA = Command(
+    "shards of a few images", ("data", "shard", "{data}", "-o", "shards", "--images-per-shard", "16", "--workers", "1")
+)
+SHARD = Command(
+    "shard",
+    ("data", "shard", "{photos}", "-o", "shards", "--images-per-shard", "30", "--workers", "2"),
+    events=("shards/.*", "shards/*.tar", "shards/*.npz", "shards/shards.json"),
+    phases=(("planned", "shards/plan.json"), ("writing", "shards/*.tar"), ("written", "shards/shards.json")),
+)
+COMMANDS = (TRAIN, TRAIN_ON_SHARDS, SHARD, PREDICT_CSV, PREDICT_PARQUET, REPORT, CACHE, KERNELS)
 """All commands that are interrupted."""
 SHARES = {
-    "train": 40,
-    "predict --csv": 10,
-    "predict --parquet": 10,
-    "report": 20,
-    "cache of images": 14,
+    "train": 28,
+    "train on shards": 14,
+    "shard": 8,
+    "predict --csv": 9,
+    "predict --parquet": 9,
+    "report": 14,
+    "cache of images": 12,
     "cache of kernels": 6,
 }
 """Part of the signals that each command gets, in per cent."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -129,6 +130,21 @@ def _check_nothing(path: Path) -> None:
     """Files of other programs, such as numba's compiled code, are checked by their readers."""
 
 
+def _check_shard(path: Path) -> None:
+    with tarfile.open(path) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            assert content is not None
+            assert len(content.read()) == member.size
+    assert path.stat().st_size % tarfile.RECORDSIZE == 0
+
+
+def _check_index(path: Path) -> None:
+    with path.open("rb") as file, np.load(file) as arrays:
+        assert len(arrays["rows"])
+    assert path.with_suffix(".tar").exists(), "an index without its shard"
+
+
 CHECKS: dict[str, Callable[[Path], None]] = {
     ".json": _check_json,
     ".csv": _check_csv,
@@ -139,5 +155,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     ".md": _check_card,
     ".parquet": _check_parquet,
     ".f4": _check_pixels,
+    ".tar": _check_shard,
+    ".npz": _check_index,
 }
 """The check of each kind of file, by suffix."""

@@ -12,13 +12,15 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import IO
 
 PROGRAM = "import os, sys; from tigranet.cli import main; os.write({ready}, b'.'); os.close({ready}); main()"
 """Run the command. The byte says that Python itself has started, which nothing in tigranet can influence."""
 SECONDS_BEFORE_GIVING_UP = 300
 """A process that runs longer hangs, and is killed."""
+SECONDS_TO_END = 2
+"""How long the workers of a process may take to notice that it has ended."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Outcome:
     peak_bytes: int
     """Largest resident memory."""
     has_orphans: bool = False
-    """Whether other processes of its group were still running when it had ended."""
+    """Whether other processes of its group were still running two seconds after it had ended."""
 
     @property
     def reason(self) -> str:
@@ -131,7 +133,7 @@ class Process:
             _read_and_close(self.errors),
             seconds,
             _peak_bytes(usage),
-            _group_exists(self.child.pid),
+            _has_orphans(self.child.pid),
         )
 
 
@@ -164,12 +166,26 @@ def _kill_later(pid: int) -> Callable[[], None]:
     return timer.cancel
 
 
-def _group_exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _has_orphans(group: int) -> bool:
+    """Whether processes of a group still run a moment after its first one has ended."""
+    deadline = perf_counter() + SECONDS_TO_END
+    while _group_runs(group):
+        if perf_counter() > deadline:
+            return True
+        sleep(0.02)
+    return False
+
+
+def _group_runs(group: int) -> bool:
+    """Whether a process of a group has not ended. One that has ended stays in the list until its parent asks for it."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, process_group = path.read_text().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):  # it has ended meanwhile
+            continue
+        if int(process_group) == group and state not in "ZX":
+            return True
+    return False
 
 
 def _read_and_close(file: IO[bytes]) -> str:

@@ -9,13 +9,15 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from torture.commands import OLDER_TRAIN, Command
+from torture.commands import OLDER_TRAIN, SHARD_DATA, TRAIN, TRAIN_ON_SHARDS, Command
 from torture.comparison import fingerprints
 from torture.images import write_images
 from torture.process import Outcome, Process
 
 STDOUT_FILE = "stdout.json"
 """File in a working folder with what the command printed, if it printed JSON."""
+WEIGHTS = "model/model.safetensors: "
+"""Beginning of the names of the digests of weights."""
 NO_VARIABLES: Mapping[str, str] = {}
 """No environment variables besides those of the workspace."""
 
@@ -37,10 +39,10 @@ class Workspace:
     """Digests of the results of the training with the other seed."""
 
     def prepare(self) -> None:
-        """Write the images, and train the older and the prepared model.
+        """Write the images and the shards, and train the older and the prepared model.
 
         Raises:
-            RuntimeError: If a training fails.
+            RuntimeError: If a command fails.
         """
         write_images(self.folder / "data", per_class=20, size=12)
         write_images(self.folder / "photos", per_class=100, size=96, seed=1)
@@ -49,6 +51,9 @@ class Workspace:
         self.older = fingerprints(folder)
         shutil.copytree(folder / "model", self.folder / "model")
         (folder / "cache" / "numba").rename(self.folder / "numba")
+        folder = self.working_folder("prepared shards", SHARD_DATA)
+        _require_success(self.run(SHARD_DATA, folder))
+        (folder / "shards").rename(self.folder / "shards")
 
     def measure(self, command: Command) -> Outcome:
         """Run a command without interruption, and keep its duration and the digests of its results.
@@ -68,6 +73,19 @@ class Workspace:
         self.references[command.name] = fingerprints(folder)
         self.seconds[command.name] = outcome.seconds
         return outcome
+
+    def check_equal_trainings(self) -> None:
+        """Check that the uninterrupted trainings in memory and on shards have the same weights, bit for bit.
+
+        Raises:
+            RuntimeError: If they differ.
+        """
+        in_memory, on_shards = (
+            {name: digest for name, digest in self.references[command.name].items() if name.startswith(WEIGHTS)}
+            for command in (TRAIN, TRAIN_ON_SHARDS)
+        )
+        if not in_memory or in_memory != on_shards:
+            raise RuntimeError("the training on shards has other weights than the training in memory")
 
     def working_folder(self, name: str, command: Command) -> Path:
         """Create an empty working folder, with compiled kernels in its cache if the command wants them.
@@ -178,7 +196,7 @@ class Workspace:
         Returns:
             The arguments.
         """
-        places = {"{data}": "data", "{photos}": "photos", "{model}": "model"}
+        places = {"{data}": "data", "{photos}": "photos", "{shards}": "shards", "{model}": "model"}
         return tuple(
             str(self.folder / places[argument]) if argument in places else argument for argument in command.arguments
         )

@@ -70,6 +70,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         smoothing: Label smoothing: the fraction of each label that is spread over all classes.
         dropout: Probability with which a feature is set to zero before the classifier.
         average: Decay per step of a moving average of the weights, such as 0.999, which is kept instead of the weights.
+        accumulate: Number of parts of a batch that are computed one after the other, to save memory.
         balanced: Whether all classes have the same weight in the loss, regardless of their number of images.
         keep: Which weights to keep: those of the ``last`` step, or the ``best``, of the lowest validation loss.
         patience: Stop early when the validation loss has not fallen for this many epochs, and keep the best weights.
@@ -137,6 +138,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         smoothing: float | None = None,
         dropout: float | None = None,
         average: float | None = None,
+        accumulate: int | None = None,
         balanced: bool = False,
         keep: Keep = "last",
         patience: int | None = None,
@@ -169,6 +171,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         self.smoothing = smoothing
         self.dropout = dropout
         self.average = average
+        self.accumulate = accumulate
         self.balanced = balanced
         self.keep = keep
         self.patience = patience

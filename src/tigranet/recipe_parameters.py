@@ -134,6 +134,13 @@ _PARAMETERS = (
         "0, no average",
     ),
     RecipeParameter(
+        "accumulate",
+        int,
+        "Number of parts of a batch that are computed one after the other, to save memory; each part is normalised "
+        "by itself.",
+        "1",
+    ),
+    RecipeParameter(
         "balanced",
         bool,
         "Give all classes the same weight in the loss, regardless of their number of images.",

@@ -22,7 +22,7 @@ EXAMPLES = {
 
 
 def test_every_command_has_an_example():
-    assert len(EXAMPLES) == 16
+    assert len(EXAMPLES) == 17
     assert all(example.startswith("Example: tigranet ") for example in EXAMPLES.values())
 
 

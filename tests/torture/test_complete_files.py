@@ -1,6 +1,7 @@
 """Half a file is noticed, whatever kind of file it is; hidden files may be incomplete."""
 
 import json
+import tarfile
 
 import numpy as np
 import pyarrow
@@ -24,6 +25,9 @@ def folder(tmp_path):
     pyarrow.parquet.write_table(pyarrow.table({"label": ["x"]}), tmp_path / "answers.parquet")
     np.zeros((2, 1, 3, 3), np.float32).tofile(tmp_path / "pixels.f4")
     (tmp_path / "pixels.json").write_text(json.dumps({"shape": [2, 1, 3, 3]}))
+    with tarfile.open(tmp_path / "shard-0.tar", "w") as archive:
+        archive.add(tmp_path / "rotated.png")
+    np.savez(tmp_path / "shard-0.npz", rows=np.zeros(3))
     return tmp_path
 
 

@@ -112,7 +112,7 @@ def test_the_recipe_of_a_network_depends_on_its_architecture(mixed, steerable):
 
 def test_added_fields_are_fields_that_change_nothing_by_default():
     defaults = {field.name: field.default for field in fields(Recipe)}
-    assert all(defaults[name] in (0, False) for name in ADDED_FIELDS)
+    assert all(defaults[name] == (name == "accumulate") for name in ADDED_FIELDS)
 
 
 def test_there_are_20_to_40_validations():

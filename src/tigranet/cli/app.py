@@ -23,6 +23,7 @@ from tigranet.cli.predict import predict
 from tigranet.cli.report import report
 from tigranet.cli.reproduce import reproduce
 from tigranet.cli.serve import serve
+from tigranet.cli.shard import shard
 from tigranet.cli.streams import flush_results, prepared_streams
 from tigranet.cli.suggest import suggest
 from tigranet.cli.train import train
@@ -77,7 +78,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-data_app = typer.Typer(help="The named data sets and where they come from.", no_args_is_help=True)
+data_app = typer.Typer(help="The named data sets, and shards of your own images.", no_args_is_help=True)
 
 for command, example in (
     (train, "tigranet train mnist-012 -o model/"),
@@ -100,6 +101,7 @@ app.add_typer(data_app, name="data")
 data_app.command("list", epilog="Example: tigranet data list")(list_data)
 data_app.command(epilog="Example: tigranet data fetch --data-dir data/")(fetch)
 data_app.command(epilog="Example: tigranet data check --data-dir data/")(check)
+data_app.command(epilog="Example: tigranet data shard photos/ -o shards/")(shard)
 
 
 def _print_version(is_asked: bool) -> bool:

@@ -32,7 +32,7 @@ Data = Annotated[
     str,
     typer.Argument(
         help="A folder with one sub-folder per class, a CSV file of paths and labels, an .npz file of images and "
-        "labels, or the name of a data set ('tigranet data list')."
+        "labels, a folder of shards ('tigranet data shard'), or the name of a data set ('tigranet data list')."
     ),
 ]
 DataDir = Annotated[

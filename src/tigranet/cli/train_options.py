@@ -42,7 +42,12 @@ Seed = Annotated[
 """The seed of everything random."""
 Size = Annotated[
     int | None,
-    _user_data("Side length in pixels.", min=2, max=2048, show_default="that of the images, at most 64"),
+    _user_data(
+        "Side length in pixels.",
+        min=2,
+        max=2048,
+        show_default="that of the images, at most 224, and less for many images",
+    ),
 ]
 """Side length of a user's images."""
 Color = Annotated[

@@ -1,64 +1,59 @@
 """Prevent leakage: recognise images by their pixels, and remove from a test what a model was trained on."""
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.data.duplicates import DuplicateCounts, exclude_duplicates
-
-
-def content_hash(pixels: Float[Tensor, "*batch maps height width"]) -> str:
-    """Return a content hash of one image or of a batch. Equal pixels give equal hashes.
-
-    Args:
-        pixels: One image, or several, whose order matters.
-
-    Returns:
-        The hash as 16 hexadecimal digits.
-
-    Example:
-        >>> black, white, night = map(content_hash, torch.tensor([0.0, 1.0, 0.0]).reshape(3, 1, 1, 1))
-        >>> black == night, black == white
-        (True, False)
-    """
-    return hashlib.blake2b(np.ascontiguousarray(pixels.numpy()).data, digest_size=8).hexdigest()
+from tigranet.data.image_hashes import content_hash, picture_hash
+from tigranet.data.shards.stored_images import StoredImages
 
 
 def hash_images(images: Float[Tensor, "count maps height width"]) -> list[str]:
     """Return the content hash of each image.
 
     One image is read at a time, so that images in a file that is mapped into memory may be larger than the memory.
+    Hashes that are stored in shards are not computed again.
 
     Args:
         images: The images.
 
     Returns:
-        For each image, the same hash as :func:`content_hash`.
+        For each image, the same hash as :func:`~tigranet.data.image_hashes.content_hash`.
     """
-    return [content_hash(images[position]) for position in range(len(images))]
+    return [
+        content_hash(images[position]) if stored is None else stored
+        for position, stored in enumerate(_stored_hashes(images, "content"))
+    ]
+
+
+def _stored_hashes(images: Tensor, field: str) -> Iterator[str | None]:
+    """Return the hash of each image that is stored in shards, and None for the others."""
+    numbers = images.hashes(field) if isinstance(images, StoredImages) else repeat(None, len(images))
+    return (None if number is None else f"{number:016x}" for number in numbers)
 
 
 def hash_pictures(images: Float[Tensor, "count maps height width"]) -> list[str]:
     """Return a hash of each picture, which does not depend on how the picture was saved.
 
-    Pixels are rounded to 16 bits before they are hashed. A grey picture that was saved in colour then has the hash of
-    the original, although its luminance differs in the last digit. One image is read at a time.
+    One image is read at a time. Hashes that are stored in shards are not computed again.
 
     Args:
         images: The images, in [0, 1].
 
     Returns:
-        The hashes, which are different from those of :func:`hash_images`.
+        For each image, the same hash as :func:`~tigranet.data.image_hashes.picture_hash`.
     """
-    pictures = (np.rint(images[position].numpy() * np.float32(65535)) for position in range(len(images)))
-    return [hashlib.blake2b(picture.astype(np.uint16).tobytes(), digest_size=8).hexdigest() for picture in pictures]
+    return [
+        picture_hash(images[position]) if stored is None else stored
+        for position, stored in enumerate(_stored_hashes(images, "picture"))
+    ]
 
 
 def exclude_duplicate_images(

@@ -1,4 +1,4 @@
-"""A user's own images: a folder with one sub-folder per class, a table of paths and labels, or an .npz file."""
+"""A user's own images: a folder with one sub-folder per class, a table, an .npz file, or a folder of shards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +18,9 @@ from tigranet.data.leakage import exclude_duplicate_images
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, UnreadableFile, default_file_size
 from tigranet.data.mapped_images import empty_images
 from tigranet.data.npz_data import read_npz_images
+from tigranet.data.shards.shard_files import is_shard_folder
+from tigranet.data.shards.shard_folder import open_shards
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.data.splits import draw, split
 
 TABLE_SUFFIXES = (".csv", ".tsv")
@@ -27,7 +30,7 @@ COPIED_TOGETHER = 64
 
 @dataclass(frozen=True)
 class UserImages:
-    """All readable images of a folder, a table or an .npz file."""
+    """All readable images of a folder, a table, an .npz file or shards."""
 
     class_names: tuple[str, ...]
     """Name of each class."""
@@ -38,7 +41,7 @@ class UserImages:
     groups: tuple[str, ...] | None = None
     """Names of groups, if they were asked for."""
     paths: tuple[Path, ...] | None = None
-    """Path of each image; None for an .npz file."""
+    """Path of each image; None for an .npz file and for shards."""
     unreadable: tuple[UnreadableFile, ...] = ()
     """Files that cannot be read, with the reasons."""
     repeated_rows: int = 0
@@ -67,7 +70,7 @@ def load_user_data(
     step: Callable[[], None] = lambda: None,
     max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> tuple[DataSet, list[UnreadableFile]]:
-    """Load a folder, a table or an .npz file as a data set.
+    """Load a folder, a table, an .npz file or shards as a data set.
 
     Images are brought to one square size (see :func:`~tigranet.data.letterbox.letterbox`). Images that occur more than
     once are counted and left out of the test where necessary (see :mod:`~tigranet.data.duplicates`).
@@ -78,8 +81,9 @@ def load_user_data(
     there are no test images, and ``DataSet.test`` is empty.
 
     Args:
-        path: A folder (see :mod:`~tigranet.data.folder_index`), a table (see :mod:`~tigranet.data.csv_index`) or an
-            .npz file (see :mod:`~tigranet.data.npz_data`).
+        path: A folder (see :mod:`~tigranet.data.folder_index`), a table (see :mod:`~tigranet.data.csv_index`), an
+            .npz file (see :mod:`~tigranet.data.npz_data`), or a folder of shards, whose images stay in their files (see
+            :mod:`~tigranet.data.shards.stored_images`).
         seed: Seed of the random split.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
@@ -139,10 +143,10 @@ def read_user_images(
     step: Callable[[], None] = lambda: None,
     max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> UserImages:
-    """Read all images of a folder, a table or an .npz file, whatever part they are in.
+    """Read all images of a folder, a table, an .npz file or shards, whatever part they are in.
 
     Args:
-        path: A folder, a table or an .npz file, as for :func:`load_user_data`.
+        path: A folder, a table, an .npz file or shards, as for :func:`load_user_data`.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
             three channels.
@@ -166,6 +170,8 @@ def read_user_images(
         check_class_names(arrays.class_names, path)
         images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
         return UserImages(arrays.class_names, images, arrays.parts, arrays.groups)
+    if is_shard_folder(path):
+        return _open_shards(path, size, color, group)
     index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
     check_class_names(index.class_names, path)
     side = size or default_file_size(index.paths, max_size)
@@ -179,6 +185,19 @@ def read_user_images(
         tuple(index.paths[position] for position in positions),
         (*index.skipped, *unreadable),
         index.repeated_rows,
+    )
+
+
+def _open_shards(path: Path, size: int | None, color: bool, group: str | None) -> UserImages:
+    shards = open_shards(path, size, color, group)
+    check_class_names(shards.manifest.class_names, path)
+    return UserImages(
+        shards.manifest.class_names,
+        shards.images,
+        shards.parts,
+        shards.groups,
+        unreadable=tuple(UnreadableFile(Path(name), reason) for name, reason in shards.manifest.unreadable),
+        repeated_rows=shards.manifest.repeated_rows,
     )
 
 
@@ -212,7 +231,9 @@ def _assign_parts(
 
 
 def _take(images: LabelledImages, indices: Tensor) -> LabelledImages:
-    """Select images, in memory or, if they are too large, in a temporary file that is mapped into memory."""
+    """Select images: in shards, in memory or, if they are too large, in a temporary file that is mapped into memory."""
+    if isinstance(images.images, StoredImages):
+        return LabelledImages(images.images.select_rows(indices), images.labels[indices])
     pixels = empty_images(len(indices), *images.images.shape[1:])
     for rows in torch.arange(len(indices)).split(COPIED_TOGETHER):
         pixels[rows] = images.images[indices[rows]]

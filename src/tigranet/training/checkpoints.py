@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import LabelledImages
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.model_folder import HISTORY, LAST_CHECKPOINT
 from tigranet.training.atomic_checkpoint_io import AtomicCheckpointIO
 from tigranet.training.checkpoint_file import REMEDY, load_checkpoint
@@ -30,7 +31,7 @@ ADDED_CONFIG = {"window": "none", "margin": 0}
 
 
 class Checkpoints(Checkpoint):
-    """Write checkpoints every few epochs and after the last one, and a table with one row per epoch.
+    """Write checkpoints every few epochs, within long epochs and after the last one, and a table of the epochs.
 
     ``last.ckpt`` is the most recent checkpoint and ``best.ckpt`` the one of the lowest validation loss. Both hold
     everything that is needed to resume. ``history.csv`` has the losses, the validation accuracy and the seconds of each
@@ -42,10 +43,11 @@ class Checkpoints(Checkpoint):
     Args:
         folder: The folder to write to.
         fingerprint: The hash of the training, see :func:`training_fingerprint`.
+        steps: Number of steps of an epoch between checkpoints within the epoch. None writes none.
     """
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.folder, self.fingerprint = folder, fingerprint
+    def __init__(self, folder: Path, fingerprint: str, steps: int | None = None) -> None:
+        self.folder, self.fingerprint, self.steps = folder, fingerprint, steps
         self.lowest_loss = math.inf
         self.history: list[dict[str, float]] = []
         self.epoch_start = perf_counter()
@@ -61,6 +63,26 @@ class Checkpoints(Checkpoint):
     def on_train_start(self, *_: Any) -> None:
         """Start the clock of the first epoch."""
         self.epoch_start = perf_counter()
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Write a checkpoint in the middle of an epoch, every few steps.
+
+        Args:
+            trainer: The trainer that runs.
+            pl_module: Ignored.
+            outputs: Ignored.
+            batch: Ignored.
+            batch_idx: The index of the batch in this epoch.
+        """
+        done = batch_idx + 1
+        if (
+            self.steps is not None
+            and done % (self.steps * trainer.accumulate_grad_batches) == 0
+            and done < trainer.num_training_batches
+        ):
+            trainer.save_checkpoint(self.folder / LAST_CHECKPOINT)
 
     def on_train_epoch_end(self, trainer: L.Trainer, *_: Any) -> None:
         """Add a row to the history and, every few epochs, write the files.
@@ -131,7 +153,9 @@ def training_fingerprint(
     }
     digest = hashlib.sha256(f"{layers} {config} {settings}".encode())
     for tensor in (*train, *(validation or ())):
-        if tensor is not None:
+        if isinstance(tensor, StoredImages):
+            digest.update(tensor.fingerprint)
+        elif tensor is not None:
             digest.update(tensor.contiguous().cpu().numpy())
     return digest.hexdigest()
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.dataset import LabelledImages
+from tigranet.data.shards.stored_images import StoredImages
 
 CHECKED_TOGETHER = 1024
 """Number of small images that are checked at a time, so that memory does not grow with their number."""
@@ -89,7 +90,9 @@ def finite_validation_images(validation: LabelledImages) -> LabelledImages:
 
 
 def _not_finite(data: LabelledImages) -> Int[Tensor, " images"]:
-    """Return the positions of the images that hold NaN or infinity, on the CPU."""
+    """Return the positions of the images that hold NaN or infinity, on the CPU. Shards have none of them."""
+    if isinstance(data.images, StoredImages):
+        return torch.zeros(0, dtype=torch.int64)
     size = limit_batch_size(CHECKED_TOGETHER, *data.images.shape[2:])
     flags = [images.isfinite().flatten(1).all(1).cpu() for images in data.images.split(size)]
     return (~torch.cat(flags)).nonzero().flatten()

@@ -29,9 +29,12 @@ from tigranet.training.process_state import preserve_lightning_settings, preserv
 from tigranet.training.progress import FitProgress
 from tigranet.training.recipe import Recipe
 from tigranet.training.settled_moments import SettledMoments, moment_batches, recompute_moments
+from tigranet.training.synchronised_batch_norm import synchronised_batch_norms
 from tigranet.training.training_contradiction import warn_of_contradiction
 from tigranet.training.weight_averaging import WeightAveraging
 
+CHECKPOINT_STEPS = 1_000
+"""Number of steps between checkpoints within an epoch: seconds to minutes of work."""
 EXPECTED_WARNINGS = (
     ".*have no `val_dataloader`.*",  # Training without validation images is allowed.
     ".*GPU available but not used.*",  # So is training on the CPU of a machine with a GPU,
@@ -52,6 +55,7 @@ def fit(
     folder: Path | None = None,
     resume: bool = False,
     log: Log = "csv",
+    checkpoint_steps: int = CHECKPOINT_STEPS,
 ) -> nn.Module:
     """Train a network in place.
 
@@ -76,6 +80,8 @@ def fit(
         resume: Whether to continue from the last checkpoint in ``folder``, if there is one. The weights at the end are
             the same as without the interruption.
         log: ``tensorboard`` writes TensorBoard's event files to ``folder`` as well.
+        checkpoint_steps: Number of steps between checkpoints within an epoch. There is one after the epoch too, at
+            least after every twentieth of a training.
 
     Returns:
         ``module``, on the device it was trained on, in evaluation mode.
@@ -91,6 +97,8 @@ def fit(
     hardware = (hardware or Hardware()).for_network(module)
     if log not in get_args(Log):
         raise ValueError(f"expected log to be one of {', '.join(get_args(Log))}, got {log!r}")
+    if checkpoint_steps < 1:
+        raise ValueError(f"checkpoint_steps must be at least 1, got {checkpoint_steps}")
     if resume and folder is None:
         raise ValueError("resume=True needs the folder with the checkpoints: set folder")
     keep_best = recipe.keep == "best" or recipe.patience is not None
@@ -121,8 +129,11 @@ def fit(
                 console,
                 SettledMoments(module, train, recipe),
                 averaging,
-                Checkpoints(checkpoint_folder, fingerprint) if folder or keep_best else None,
+                Checkpoints(checkpoint_folder, fingerprint, checkpoint_steps if folder else None)
+                if folder or keep_best
+                else None,
             ),
+            accumulate_grad_batches=recipe.accumulate,
             check_val_every_n_epoch=recipe.check_every,
             num_sanity_val_steps=0,
             logger=TensorBoardLogger(checkpoint_folder, "", "tensorboard")
@@ -135,7 +146,7 @@ def fit(
             **hardware.for_trainer(),
         )
         device = trainer.strategy.root_device
-        lightning_module = _module_class(trainer)(module, train, validation, recipe)
+        lightning_module = _module_class(trainer, recipe)(module, train, validation, recipe)
         checkpoint = None
         if folder and resume:
             state = lightning_module.state_dict()
@@ -146,6 +157,7 @@ def fit(
                 preserve_random_state(device),
                 hardware.matrix_products(device),
                 keep_freed_memory(device.type == "cpu"),
+                synchronised_batch_norms(module, trainer.world_size > 1),
             ):
                 trainer.fit(
                     lightning_module, *lightning_module.batch_indices(), ckpt_path=checkpoint, weights_only=True
@@ -211,10 +223,11 @@ def _callbacks(
     return callbacks
 
 
-def _module_class(trainer: L.Trainer) -> type[ClassifierModule]:
-    """Return the module class: CUDA graphs need a single GPU, and float16 needs its losses rescaled between steps."""
+def _module_class(trainer: L.Trainer, recipe: Recipe) -> type[ClassifierModule]:
+    """Return the module class: CUDA graphs need a single GPU and one gradient per step, and no rescaled losses."""
     single_gpu = trainer.world_size == 1 and trainer.strategy.root_device.type == "cuda"
-    return CudaGraphClassifierModule if single_gpu and trainer.precision != "16-mixed" else ClassifierModule
+    can_record = single_gpu and trainer.precision != "16-mixed" and recipe.accumulate == 1
+    return CudaGraphClassifierModule if can_record else ClassifierModule
 
 
 def _load_best_weights(lightning_module: ClassifierModule, path: Path, state: str) -> None:

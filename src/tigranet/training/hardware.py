@@ -20,9 +20,9 @@ LIGHTNING_PRECISIONS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf1
 class Hardware:
     """Devices, processes and precision of a training. The default is one device, the fastest that is available.
 
-    With ``devices`` or ``nodes`` above 1, every batch is divided among the devices. The result is the same as with one
-    device, up to rounding, unless the network normalises over the images of a single device, as PyTorch's BatchNorm
-    does, or draws random numbers itself, as dropout does.
+    With ``devices`` or ``nodes`` above 1, every batch is divided among the devices: the batch size of the recipe is
+    that of all devices together. The result is the same as with one device, up to rounding, unless the network draws
+    random numbers itself, as dropout does. Batch normalisations use the moments of the whole batch.
     """
 
     accelerator: Accelerator = "auto"

@@ -35,7 +35,7 @@ class FitProgress(L.Callback):
             console=console,
         )
         self.task = TaskID(0)
-        self.steps, self.start = 0, 0.0
+        self.steps, self.last_step, self.start = 0, 0, 0.0
         self.has_validated = self.has_estimate = False
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
@@ -60,7 +60,10 @@ class FitProgress(L.Callback):
         Args:
             trainer: The trainer that runs.
         """
-        self.bar.advance(self.task)
+        if trainer.global_step == self.last_step:  # a part of a batch
+            return
+        self.last_step = trainer.global_step
+        self.bar.update(self.task, completed=trainer.global_step)
         self.steps += 1
         if self.steps <= WARM_UP_STEPS:
             self.start = perf_counter()

@@ -43,7 +43,9 @@ FEW_IMAGES_TONE = 0.5
 MAX_TONE = 5.0
 """Largest strength of the tone augmentation. It changes the brightness by a factor of up to 150."""
 
-ADDED_FIELDS = frozenset({"weight_decay", "shift", "flip", "tint", "blur", "cutout", "dropout", "average"})
+ADDED_FIELDS = frozenset(
+    {"weight_decay", "shift", "flip", "tint", "blur", "cutout", "dropout", "average", "accumulate"}
+)
 """Fields of :class:`Recipe` that version 0.1 does not have. With their default values they change nothing."""
 
 
@@ -88,7 +90,7 @@ class Recipe:
     epochs: int
     """Number of passes over the training images."""
     batch_size: int = 50
-    """Batch size."""
+    """Batch size, over all devices together."""
     learning_rate: float = 1e-2
     """Highest learning rate."""
     weight_decay: float = 0.0
@@ -133,6 +135,9 @@ class Recipe:
     average: float = 0.0
     """Decay per step of an exponential moving average of the weights, which is validated and kept instead of the
     weights. 0 averages nothing. See :func:`tigranet.training.weight_averaging.decay_at`."""
+    accumulate: int = 1
+    """Number of parts of a batch that are computed one after the other, so that a batch takes less memory. Their
+    gradients are added. Normalisations use the moments of a part, so the result is not that of the whole batch."""
     turned: bool = False
     """Whether each training image is rotated by a random angle. Networks that are not invariant need it."""
     balanced: bool = False
@@ -216,12 +221,14 @@ class Recipe:
         )
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
+        for name in ("epochs", "batch_size", "accumulate", "patience"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
             if value is not None and value != int(value):
                 raise ValueError(f"{name} must be an integer, got {value}")
+        if self.accumulate > self.batch_size:
+            raise ValueError(f"accumulate must be at most batch_size = {self.batch_size}, got {self.accumulate}")
         for name, choices in (("schedule", get_args(Schedule)), ("keep", get_args(Keep))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be '{choices[0]}' or '{choices[1]}', got {getattr(self, name)!r}")
@@ -264,6 +271,8 @@ class Recipe:
         parts = []
         for field in fields(self):
             value, name = getattr(self, field.name), field.name.replace("_", " ")
+            if name == "accumulate" and value == field.default:
+                continue
             if isinstance(value, float | int) and not isinstance(value, bool) and (value or name in ("jitter", "seed")):
                 parts.append(f"{name} {value:g}")
             elif value != field.default:

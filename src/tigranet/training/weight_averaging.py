@@ -58,14 +58,17 @@ class WeightAveraging(L.Callback):
         """The averages, by their names in the state of the module."""
         self.current: list[Tensor] = []
         """The tensors of the module that are averaged. They share the memory of the module."""
+        self.last_step = 0
+        """The step after which the averages were updated."""
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Start with the weights of the module, or with the averages of a checkpoint.
 
         Args:
-            trainer: Ignored.
+            trainer: The trainer that runs.
             pl_module: The module that is trained.
         """
+        self.last_step = trainer.global_step
         infinite = names_of_infinite_tensors(pl_module)
         current = {
             name: tensor
@@ -83,6 +86,9 @@ class WeightAveraging(L.Callback):
         Args:
             trainer: The trainer that runs.
         """
+        if trainer.global_step == self.last_step:  # a part of a batch
+            return
+        self.last_step = trainer.global_step
         update = get_ema_multi_avg_fn(decay_at(trainer.global_step, self.decay))
         update(list(self.averages.values()), self.current, 0)
 

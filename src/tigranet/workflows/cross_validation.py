@@ -15,6 +15,7 @@ from tigranet.atomic_files import atomic_write
 from tigranet.data.dataset import DataSet
 from tigranet.data.folds import folded_parts, make_folds
 from tigranet.data.leakage import hash_images
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.evaluation.accuracy import moved_accuracy, predict
 from tigranet.evaluation.accuracy_interval import AccuracyInterval, accuracy_interval
 from tigranet.json_file import read_json_object
@@ -139,6 +140,21 @@ def check_folds(folds: int, quick: bool, train_images: int | None, hardware: Har
         raise ValueError("folds use all images, and train_images only some: leave out one")
     if hardware is not None and hardware.devices * hardware.nodes > 1:
         raise ValueError(f"folds are trained on 1 device, got {hardware.devices * hardware.nodes}: leave out one")
+
+
+def check_in_memory(data: DataSet) -> None:
+    """Check that the images of a data set can be divided into folds.
+
+    Args:
+        data: The data set.
+
+    Raises:
+        ValueError: If its images are in shards.
+    """
+    if isinstance(data.train.images, StoredImages):
+        raise ValueError(
+            f"cross-validation needs images in memory, and those of '{data.name}' are in shards: leave out folds"
+        )
 
 
 def known_image_notices(init: str | Path, data: DataSet) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
+from tigranet.data.shards.stored_images import StoredImages
 from tigranet.workflows.load_data import is_named_data_set
 
 EXAMINED_FILES = 50
@@ -31,7 +32,9 @@ def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
     channels, height, width = data_set.train.images.shape[1:]
     kind = "grey" if channels == 1 else "colour" if channels == 3 else f"{channels} channels"
     second = f"images: {width}x{height} pixels, {kind}"
-    if not isinstance(data, DataSet) and not is_named_data_set(data):
+    if isinstance(data_set.train.images, StoredImages):
+        second += ", read from shards"
+    elif not isinstance(data, DataSet) and not is_named_data_set(data):
         second += _describe_scaling(data_set.test_files or (), max(height, width))
         second += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
     return [first, second]
@@ -65,3 +68,29 @@ def describe_network(name: str, parameters: int, reason: str) -> str:
         One line.
     """
     return f"network: {name}, {parameters:,} parameters, {reason}"
+
+
+def describe_choice(images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool) -> str:
+    """Explain the choice of the network.
+
+    Args:
+        images: Number of training images.
+        default: Whether the user named no architecture.
+        gpu: Whether it is trained on a GPU.
+        init: The network that the training starts from, if any.
+        quick: Whether only the last layer is fitted.
+
+    Returns:
+        The reason, for the header of a training.
+
+    Example:
+        >>> describe_choice(300, default=False, gpu=False, init="model/", quick=False)
+        "starts from 'model/'"
+    """
+    start = "" if init is None else f"starts from '{init}'" + (", whose features are not trained" if quick else "")
+    if not default:
+        return start or "as requested"
+    if quick:
+        return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
+    choice = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
+    return f"{choice}; {start or '--architecture names another one'}"

@@ -13,7 +13,7 @@ from rich.console import Console
 from torch import Tensor, nn
 
 from tigranet.data import UnreadableFile
-from tigranet.data.leakage import content_hash
+from tigranet.data.image_hashes import content_hash
 from tigranet.data.letterbox import ImageItem
 from tigranet.devices import select_device
 from tigranet.evaluation.candidate_pool import Candidate, CandidatePool

@@ -11,6 +11,7 @@ from tigranet.data import REGISTRY, DataSet, LabelledImages, UnreadableFile, is_
 from tigranet.data.duplicates import DuplicateCounts
 from tigranet.data.leakage import hash_images
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit
+from tigranet.data.shards.stored_images import StoredImages
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def load_data(
     data_dir: Path | None = None,
     console: Console | None = None,
 ) -> LoadedData:
-    """Load a data set by name, or images from a folder, a CSV file or an .npz file.
+    """Load a data set by name, or images from a folder, a CSV file, an .npz file or shards.
 
     Args:
         data: The name of a data set, the path of the user's images, or a data set, which is returned as it is: test
@@ -120,6 +121,8 @@ def repeat_grey(part: LabelledImages, channels: int) -> LabelledImages:
     """
     if channels != 3 or part.images.shape[1] != 1:
         return part
+    if isinstance(part.images, StoredImages):
+        return part._replace(images=part.images.in_three_channels())
     return part._replace(images=part.images.expand(-1, 3, -1, -1))
 
 

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from tigranet.atomic_files import atomic_write
 from tigranet.data import REGISTRY, DataSet
-from tigranet.data.leakage import content_hash, hash_images
+from tigranet.data.image_hashes import content_hash
+from tigranet.data.leakage import hash_images
 from tigranet.data.splits import HELD_OUT
 from tigranet.model import TIGraNet
 from tigranet.workflows.load_data import LoadedData, is_named_data_set, load_data

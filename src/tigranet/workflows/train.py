@@ -24,9 +24,15 @@ from tigranet.model_folder import CHECKPOINTS, is_interrupted_training
 from tigranet.training import Hardware, is_first_process
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_recipe import choose_recipe
-from tigranet.workflows.cross_validation import CrossValidation, check_folds, cross_validate, known_image_notices
+from tigranet.workflows.cross_validation import (
+    CrossValidation,
+    check_folds,
+    check_in_memory,
+    cross_validate,
+    known_image_notices,
+)
 from tigranet.workflows.data_notices import data_notices
-from tigranet.workflows.describe_training import describe_data, describe_network
+from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
 from tigranet.workflows.first_answer import MAX_IMAGES, Comparison, FirstAnswer, compare_with, first_answer
@@ -103,6 +109,7 @@ def train(
     overwrite: bool = False,
     resume: bool = False,
     log: Log = "csv",
+    checkpoint_steps: int | None = None,
     command: str = "",
     console: Console | None = None,
 ) -> TrainedModel:
@@ -111,7 +118,8 @@ def train(
     The model is saved as soon as it is trained, so that it is not lost if measuring or drawing fails.
 
     Args:
-        data: The name of a data set, the path of a folder, CSV file or .npz file of images, or a data set.
+        data: The name of a data set, the path of a folder, CSV file or .npz file of images, or of a folder of shards,
+            or a data set.
         output: The folder to save the model to; without one nothing is saved.
         architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default it is chosen by the number and
             the size of the images and by the device, see :func:`tigranet.choose_architecture.choose_preset`.
@@ -142,6 +150,7 @@ def train(
         overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
         log: Where to write losses, beside the checkpoints.
+        checkpoint_steps: Number of steps between checkpoints within an epoch, see :func:`tigranet.training.fit`.
         command: The command that the user typed, for the model card.
         console: Where to show progress and notices.
 
@@ -186,6 +195,8 @@ def train(
     )
     data_set = loaded.data
     images = len(data_set.train.labels)
+    if folds is not None:
+        check_in_memory(data_set)
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
@@ -215,7 +226,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = _describe_reason(images, not architecture, gpu, init, quick)
+    reason = describe_choice(images, not architecture, gpu, init, quick)
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:
@@ -228,10 +239,9 @@ def train(
         goal = "" if quick or rival.accuracy is None else ": the accuracy to beat"
         _print(console, f"linear classifier on invariant features: {rival}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
-    if folder is not None:
-        fit_options["folder"] = folder / CHECKPOINTS
-    if hardware is not None:
-        fit_options["hardware"] = hardware
+    checkpoints = None if folder is None else folder / CHECKPOINTS
+    optional = {"folder": checkpoints, "hardware": hardware, "checkpoint_steps": checkpoint_steps}
+    fit_options |= {name: value for name, value in optional.items() if value is not None}
     with hold_output(folder):
         validated: CrossValidation | None = None
         if folds is not None:
@@ -370,17 +380,6 @@ def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str,
     except ValueError as error:
         _print(console, f"no first answer: {error}")
         return None
-
-
-def _describe_reason(images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool) -> str:
-    """Explain the choice of the network."""
-    start = "" if init is None else f"starts from '{init}'" + (", whose features are not trained" if quick else "")
-    if not default:
-        return start or "as requested"
-    if quick:
-        return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
-    choice = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
-    return f"{choice}; {start or '--architecture names another one'}"
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.console import Console
 
 from tigranet.data import REGISTRY, DataSet, data_folder, load
-from tigranet.data.leakage import content_hash, exclude_images, hash_images
+from tigranet.data.image_hashes import content_hash
+from tigranet.data.leakage import exclude_images, hash_images
 from tigranet.data.sources.named_data_set import unchanged
 from tigranet.model import TIGraNet
 from tigranet.pretrained import shipped

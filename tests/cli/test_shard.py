@@ -1,0 +1,21 @@
+import json
+
+from images import fill
+from tigranet.data.shards.shard_files import is_shard_folder
+
+
+def test_the_command_lists_unreadable_files_and_continues(tigranet, tmp_path):
+    photos = fill(tmp_path / "photos", {"a": 4, "b": 4}, size=(8, 8))
+    (photos / "b" / "bad.png").write_bytes(b"")
+    arguments = ["data", "shard", photos, "-o", tmp_path / "shards", "--images-per-shard", 4, "--workers", 1]
+    code, out, err = tigranet(*arguments)
+    assert code == 0
+    assert "8 images of 2 classes in 3 shards: 8x8 pixels, grey" in out
+    assert "b/bad.png" in err
+    assert is_shard_folder(tmp_path / "shards")
+    values = json.loads(tigranet(*arguments, "--json").out)
+    assert (values["images"], values["shards"], values["resumed_shards"]) == (8, 3, 3)
+    assert [entry["path"] for entry in values["unreadable"]] == ["b/bad.png"]
+    code, _, err = tigranet(*arguments, "--size", 9)
+    assert code == 1
+    assert "9" in err
