@@ -170,6 +170,5 @@ def test_the_shards_have_images_of_all_classes(tmp_path):
 
 def test_a_cross_validation_on_shards_is_refused(photos, tmp_path):
     folder = write(photos, tmp_path / "shards").folder
-    with pytest.raises(ValueError, match="leave out folds") as error:
+    with pytest.raises(ValueError, match=f"'{folder.name}'.*leave out folds"):
         train(folder, folds=2)
-    assert str(folder) in str(error.value)

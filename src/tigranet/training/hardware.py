@@ -12,8 +12,14 @@ from tigranet.choices import Accelerator, Precision
 from tigranet.devices import trains_on_cuda
 from tigranet.matrix_precision import matrix_precision
 
-LIGHTNING_PRECISIONS: dict[str, Any] = {"tf32": "32-true", "32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed"}
-"""Lightning's name of each precision."""
+LIGHTNING_PRECISIONS: dict[str, Any] = {
+    "auto": "32-true",
+    "tf32": "32-true",
+    "32": "32-true",
+    "bf16": "bf16-mixed",
+    "16": "16-mixed",
+}
+"""Lightning's name of each precision. ``auto`` is chosen for a network before Lightning is asked."""
 
 
 @dataclass(frozen=True)
