@@ -26,6 +26,23 @@ if TYPE_CHECKING:
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parent.parent / ".pytest_cache" / "numba"))
 
 
+LONG_TESTS = (
+    "test_a_page_runs_as_written[your-images]",
+    "test_the_compiled_network_gives_the_same_logits_and_gradients",
+    "test_a_worker_that_is_killed_loses_nothing",
+    "test_two_processes_give_the_weights_of_one",
+    "test_the_papers_small_network_reaches_the_papers_accuracy",
+    "test_several_processes",
+)
+"""Parts of the names of tests that take 10 seconds or more. They come first, so that at the end of a session no worker
+waits for another one that has just begun one of them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Move long tests to the front; all others keep their order."""
+    items.sort(key=lambda item: not any(name in item.nodeid for name in LONG_TESTS))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Keep imported modules and tests from the garbage collector, which would visit their millions of objects often."""
