@@ -28,7 +28,7 @@ from benchmarks.transfer_sets import SUITABLE_STARTS, TASKS
 from tigranet import TIGraNet
 from tigranet.data.augment.rigid import Isometry
 from tigranet.evaluation import accuracy, moved_accuracy
-from tigranet.fine_tuning import adapted
+from tigranet.fine_tuning import DEFAULT_STARTS, adapted
 from tigranet.training import Hardware, Recipe, fit
 from tigranet.training.process_state import seeded
 
@@ -36,8 +36,6 @@ KEYS = ("network", "data", "images", "start", "steps", "rate", "seed")
 IMAGES = (50, 200, 1_000)
 STEPS = {"all": 1.0, "quarter": 0.25}
 """By name: the number of epochs as a fraction of the default."""
-SHIPPED = {"pyramid-small": "pyramid-small-cifar10", "pyramid-large": "pyramid-cifar10"}
-"""The network of the package that has the layers of a preset."""
 RATES = (1.0, 0.3)
 """Factors of the learning rate. Trainings from random weights have the first one only."""
 
@@ -68,7 +66,7 @@ def run(
     data = TASKS[name](images, seed, data_dir)
     network = new_network(architecture, data, seed)
     if start != "random":
-        name = SHIPPED[architecture] if start == "shipped" else start_folder(starts_dir, architecture, start)
+        name = DEFAULT_STARTS[architecture] if start == "shipped" else start_folder(starts_dir, architecture, start)
         saved = adapted(TIGraNet.from_pretrained(name), network.in_maps, window=network.window)
         with seeded(seed):
             network = saved.with_classes(len(data.class_names), data.class_names, data.train.images.shape[2])
@@ -118,7 +116,7 @@ def all_jobs(
             if start == "random":
                 exists = rate == RATES[0]
             else:
-                trained = network in SHIPPED if start == "shipped" else is_trained(starts_dir, network, start)
+                trained = network in DEFAULT_STARTS if start == "shipped" else is_trained(starts_dir, network, start)
                 exists = start in SUITABLE_STARTS[task] and trained
             if exists:
                 yield network, task, count, start, steps, rate, seed

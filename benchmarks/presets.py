@@ -20,8 +20,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.preset_search import SETS, run
+from benchmarks.preset_search import run
 from benchmarks.resumed_table import measure_rows
+from benchmarks.validation_sets import SETS
 from tigranet.architecture import PRESETS
 from tigranet.choose_architecture import choose_preset
 from tigranet.fine_tuning import DEFAULT_STARTS

@@ -24,8 +24,8 @@ from benchmarks.loader_loop import loader_rate
 from benchmarks.resumed_table import provenance
 from tigranet import TIGraNet
 from tigranet.baselines.resnet import ResNet
+from tigranet.usable_cores import usable_cores
 from tigranet.workflows.bulk_prediction import predict_source
-from tigranet.workflows.bulk_prediction.local_engine import usable_cores
 
 MODEL = "oriented-mnist-012"
 BATCH_SIZES = (16, 64, 256)

@@ -137,3 +137,24 @@ def test_a_network_trains_in_a_pytorch_that_lacks_a_private_function(torch_proce
     process = torch_process.run(REMOVED)
     assert process.returncode == 0, process.stderr
     assert process.stdout.count("peek_interpreter_stack") == 1
+
+
+def test_a_tensor_without_numbers_has_a_shape_and_refuses_to_be_computed_with():
+    class Unreadable(torch.Tensor):
+        __torch_function__ = torch_compat.no_function_override()
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise TypeError(str(function))
+
+    empty = torch_compat.tensor_without_numbers(Unreadable, (3, 2), torch.float64)
+    assert (type(empty), empty.shape, empty.dtype, empty.device.type) == (Unreadable, (3, 2), torch.float64, "cpu")
+    with pytest.raises(TypeError, match="add"):
+        torch.add(empty, 1)
+
+
+def test_without_the_mark_of_subclasses_the_method_of_tensors_takes_its_place(monkeypatch):
+    remove(monkeypatch, "_C._disabled_torch_function_impl", "Tensor._make_wrapper_subclass")
+    assert torch_compat.no_function_override() == torch.Tensor.__torch_function__
+    with pytest.raises(MissingTorchAPIError, match="_make_wrapper_subclass"):
+        torch_compat.tensor_without_numbers(torch.Tensor, (1,), torch.float32)

@@ -24,6 +24,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from tigranet.freed_memory import glibc
+from tigranet.usable_cores import usable_cores
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -160,7 +161,7 @@ SIGNS_OF_SHORTAGE = (
 
 def _save_address_space(spare_bytes: int) -> None:
     """Reserve less address space where ``spare_bytes`` are few, unless the user decides: see the top of this file."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     if spare_bytes >= cores * UNLIMITED_THREAD_BYTES:
         return
     library = glibc()

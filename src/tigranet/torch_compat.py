@@ -107,6 +107,35 @@ def is_observed(tensors: Sequence[Tensor]) -> bool:
     return tracing or mode or any(type(tensor) not in (Tensor, torch.nn.Parameter) for tensor in tensors)
 
 
+def no_function_override() -> Any:
+    """Return what a tensor subclass sets as ``__torch_function__`` to leave all functions of PyTorch as they are.
+
+    Where this version of PyTorch has no such mark, it is the method of ordinary tensors, which is only slower.
+    """
+    try:
+        return private("torch", "_C._disabled_torch_function_impl")
+    except MissingTorchAPIError:
+        return Tensor.__torch_function__
+
+
+def tensor_without_numbers(kind: type[Tensor], shape: Sequence[int], dtype: torch.dtype) -> Any:
+    """Create a tensor of a subclass that has a shape, a type and the CPU as its device, but no memory.
+
+    Args:
+        kind: The subclass.
+        shape: The shape.
+        dtype: The type of the numbers.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        MissingTorchAPIError: If this version of PyTorch cannot create one.
+    """
+    create = private("torch", "Tensor._make_wrapper_subclass")
+    return create(kind, tuple(shape), dtype=dtype, device=torch.device("cpu"))
+
+
 def nvrtc_compile() -> Callable[..., Any]:
     """Return PyTorch's function that compiles CUDA C++ at run time.
 

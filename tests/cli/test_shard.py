@@ -1,7 +1,15 @@
+import inspect
 import json
 
 from images import fill
+from tigranet.cli.shard import shard
 from tigranet.data.shards.shard_files import is_shard_folder
+from tigranet.workflows.shard_images import IMAGES_PER_SHARD
+
+
+def test_the_default_number_of_images_is_that_of_the_function():
+    """The command does not import the function until it runs."""
+    assert inspect.signature(shard).parameters["images_per_shard"].default == IMAGES_PER_SHARD
 
 
 def test_the_command_lists_unreadable_files_and_continues(tigranet, tmp_path):

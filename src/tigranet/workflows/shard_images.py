@@ -24,9 +24,10 @@ from tigranet.data.shards.shard_plan import PLAN, ShardPlan, make_plan, shard_im
 from tigranet.data.shards.writer import write_shard
 from tigranet.data.user_data import TABLE_SUFFIXES
 from tigranet.devices import trains_on_cuda
+from tigranet.usable_cores import usable_cores
 from tigranet.workflows.exclusive_output import hold_folder
 from tigranet.workflows.output_folder import check_apart_from_data, check_output_folder
-from tigranet.workflows.shard_workers import run_workers, usable_cores
+from tigranet.workflows.shard_workers import run_workers
 
 IMAGES_PER_SHARD = 4096
 """Number of images in a shard, unless the user says otherwise: some seconds of work for a core."""

@@ -17,11 +17,6 @@ WAITING_SHARDS = 2
 """Number of shards per worker that are handed out before one is finished."""
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def run_workers(
     write: Callable[..., ShardIndex],
     pending: Iterator[tuple[int, list[ShardImage]]],

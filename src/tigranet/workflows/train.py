@@ -204,7 +204,9 @@ def train(
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     if automatic and architecture is None and not quick:
-        found = default_start(preset, data_set.train.images.shape[1], boundary, chosen_window.window, margin, str(data))
+        found = default_start(
+            preset, data_set.train.images.shape[1], boundary, chosen_window.window, margin, data_set.name
+        )
         init, start = found or (None, None)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
 

@@ -3,8 +3,9 @@ import multiprocessing
 import pytest
 
 from bulk_sources import contents, names_of, read_answers, write_tar
+from tigranet.usable_cores import usable_cores
 from tigranet.workflows.bulk_prediction import local_engine, predict_source, progress
-from tigranet.workflows.bulk_prediction.local_engine import default_workers, usable_cores
+from tigranet.workflows.bulk_prediction.local_engine import default_workers
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_part_is_done_again(tmp_path, model, monkeypatch):

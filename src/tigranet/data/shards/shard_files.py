@@ -128,23 +128,15 @@ def read_index(folder: Path, number: int, plan: str) -> ShardIndex | None:
     try:
         with (folder / shard_name(number, ".npz")).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             rows, about = arrays["rows"], json.loads(arrays["about"].tobytes())
-        summary = ShardSummary(
-            int(about["number"]),
-            int(about["images"]),
-            int(about["num_bytes"]),
-            str(about["sha256"]),
-            tuple(map(int, about["channels"])),
-        )
+        summary = _summary(number, about)
         unreadable = tuple((str(path), str(reason)) for path, reason in about["unreadable"])
         groups = None if about["groups"] is None else tuple(map(str, about["groups"]))
         is_complete = (
-            (summary.number, about["plan"], rows.dtype) == (number, plan, ROW)
+            (about["plan"], rows.dtype) == (plan, ROW)
             and rows.shape == (summary.images,)
             and (folder / shard_name(number)).stat().st_size == summary.num_bytes
         )
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):  # what a damaged file raises
+    except (FileNotFoundError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):  # missing or damaged
         return None
     if not is_complete:
         return None
@@ -251,6 +243,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _summary(number: int, shard: Mapping[str, Any]) -> ShardSummary:
+    """Read what was recorded about a shard, or raise an error of what is wrong with it."""
     if shard["number"] != number:
         raise ValueError(f"expected shard {number}, got {shard['number']!r}")
     return ShardSummary(

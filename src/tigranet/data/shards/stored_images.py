@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.shards.reader import ShardReader
+from tigranet.torch_compat import no_function_override, tensor_without_numbers
 
 
 class StoredImages(Tensor):
@@ -28,12 +29,12 @@ class StoredImages(Tensor):
         (count, channels, size, size) in float32 on the CPU.
     """
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = no_function_override()
 
     @staticmethod
     def __new__(cls, reader: ShardReader, positions: np.ndarray, channels: int) -> "StoredImages":  # noqa: D102
         shape = (len(positions), channels, reader.manifest.size, reader.manifest.size)
-        return Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32, device=torch.device("cpu"))
+        return tensor_without_numbers(cls, shape, torch.float32)
 
     def __init__(self, reader: ShardReader, positions: np.ndarray, channels: int) -> None:
         self.reader, self.positions, self.channels = reader, positions, channels

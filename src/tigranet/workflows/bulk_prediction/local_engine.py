@@ -6,7 +6,6 @@ ends, however it ends.
 """
 
 import multiprocessing
-import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 
 from tigranet.devices import select_device
+from tigranet.usable_cores import usable_cores
 from tigranet.workflows.bulk_prediction.part_predictor import Job, PartAnswer, PartPredictor
 from tigranet.workflows.bulk_prediction.parts import Part
 
@@ -25,11 +25,6 @@ MAX_ATTEMPTS = 4
 
 NumberedPart = tuple[int, Part]
 """The number of a part, and the part."""
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def default_workers(device: str) -> int:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tigranet.workflows.bulk_prediction.local_engine import MAX_ATTEMPTS, NumberedPart, usable_cores
+from tigranet.usable_cores import usable_cores
+from tigranet.workflows.bulk_prediction.local_engine import MAX_ATTEMPTS, NumberedPart
 from tigranet.workflows.bulk_prediction.part_predictor import Job, PartAnswer, PartPredictor
 from tigranet.workflows.bulk_prediction.parts import Part
 

@@ -13,12 +13,12 @@ from rich.console import Console
 from tigranet.evaluation.file_predictions import BATCH_SIZE
 from tigranet.evaluation.parquet_rows import parquet_schema
 from tigranet.model_folder import CALIBRATION, CONFIG, UNKNOWN_DETECTOR, WEIGHTS
+from tigranet.usable_cores import usable_cores
 from tigranet.workflows.bulk_prediction.answer_folder import AnswerFolder
 from tigranet.workflows.bulk_prediction.local_engine import (
     NumberedPart,
     default_workers,
     predict_locally,
-    usable_cores,
 )
 from tigranet.workflows.bulk_prediction.manifest import MANIFEST, finished_parts, write_manifest
 from tigranet.workflows.bulk_prediction.part_predictor import AnswerOptions, Job, PartAnswer, load_model
