@@ -5,7 +5,8 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.data.augment.background import background_of, border_of
+from tigranet.data.augment.background import background_of
+from tigranet.image_border import border_of
 
 MAX_EXAMINED_IMAGES = 256
 """Number of images of a data set that are examined."""

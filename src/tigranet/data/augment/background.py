@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tigranet.image_border import border_of
+
 
 class Background(NamedTuple):
     """The background of each image of a batch. It is the same for all rows and columns of an image."""
@@ -26,25 +28,6 @@ class Background(NamedTuple):
             The background in the shape of ``values``, or ``values`` for images without a background.
         """
         return torch.where(self.is_uniform, self.value, values)
-
-
-def border_of(images: Float[Tensor, "batch maps height width"]) -> Float[Tensor, "batch maps border"]:
-    """Return the outermost pixels of each image, each of them once.
-
-    Args:
-        images: The images.
-
-    Returns:
-        The pixels of the first and the last row, and then those between them in the first and the last column.
-
-    Example:
-        >>> border_of(torch.arange(9.0).reshape(1, 1, 3, 3)).tolist()
-        [[[0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 3.0, 5.0]]]
-    """
-    height, width = images.shape[2:]
-    rows = [images[..., :1, :], images[..., 1:, :][..., max(0, height - 2) :, :]]
-    sides = [images[..., 1:-1, :1], images[..., 1:-1, 1:][..., max(0, width - 2) :]]
-    return torch.cat([edge.flatten(2) for edge in (*rows, *sides)], -1)
 
 
 def background_of(images: Float[Tensor, "batch maps height width"]) -> Background:
