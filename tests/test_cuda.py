@@ -8,6 +8,7 @@ import torch
 from model_examples import GROUP_PYRAMID
 from oracles import blank_with_patch, random_graph
 from tigranet import GridLaplacian, SparseLaplacian, TIGraNet
+from tigranet.layers.background_margin import add_margin
 from tigranet.testing import SQUARE, invariance_error, torus_shift
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
@@ -53,6 +54,27 @@ def test_a_network_gives_the_results_of_the_cpu(preset):
     torch.testing.assert_close(net_on_gpu(images.cuda()).cpu(), net(images), rtol=1e-9, atol=1e-9)
     for mine, other in zip(net.maps(images), net_on_gpu.maps(images.cuda()), strict=True):
         assert mine.active is None or torch.equal(mine.active, other.active.cpu())
+
+
+def test_a_margin_is_recorded_in_a_cuda_graph_and_has_deterministic_gradients():
+    images, other = torch.rand(2, 5, 2, 9, 12).unbind()
+    stored = images.cuda()
+    graph = torch.cuda.CUDAGraph()
+    add_margin(stored, 3)  # the first call may allocate memory
+    with torch.cuda.graph(graph):
+        padded = add_margin(stored, 3)
+    for batch in (images, other):
+        stored.copy_(batch)
+        graph.replay()
+        assert torch.equal(padded.cpu(), add_margin(batch, 3))
+    torch.use_deterministic_algorithms(True)
+    try:
+        stored.requires_grad_()
+        (gradient,) = torch.autograd.grad(add_margin(stored, 3).sum(), stored)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    (expected,) = torch.autograd.grad(add_margin(other.requires_grad_(), 3).sum(), other)
+    assert torch.equal(gradient.cpu(), expected)
 
 
 @pytest.mark.parametrize("preset", ["paper-small", "paper"])

@@ -122,11 +122,13 @@ def test_the_corners_do_not_matter_with_a_window():
     torch.testing.assert_close(net(changed), net(images))
 
 
-def test_the_margin_is_a_border_of_repeated_pixels():
+def test_the_margin_is_a_border_of_background():
     net, padded = network(GROUP, margin=4), network(GROUP)
     padded.load_state_dict(net.state_dict())
-    images = torch.rand(2, 1, 9, 7, dtype=torch.float64)
-    torch.testing.assert_close(net(images), padded(F.pad(images, (4, 4, 4, 4), mode="replicate")))
+    images = torch.full((2, 1, 9, 7), 0.3, dtype=torch.float64)
+    images[..., 3:, 2:5] = torch.rand(2, 1, 6, 3, dtype=torch.float64)  # touches the bottom
+    torch.testing.assert_close(net(images), padded(F.pad(images, (4, 4, 4, 4), value=0.3)), rtol=0, atol=0)
+    assert not torch.allclose(net(images), padded(F.pad(images, (4, 4, 4, 4), mode="replicate")))
 
 
 def test_a_margin_makes_shifts_on_a_plain_background_exact_as_far_as_the_filters_reach():
@@ -140,6 +142,38 @@ def test_a_margin_makes_shifts_on_a_plain_background_exact_as_far_as_the_filters
         errors[margin] = max(invariance_error(net, images, shift) for shift in shifts)
     assert errors[8] < 1e-12
     assert errors[0] > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("architecture", "background", "margin"),
+    [("SC[3,2]-S[2]", 0.0, 5), ("SC[3,2]-S[2]", 0.3, 9), ("LC[2,3]-GB[3]-MO[5]-S[0]", 0.3, 3)],
+    ids=["black", "grey", "group convolutions"],
+)
+def test_an_object_that_is_shifted_to_the_frame_has_the_same_features(architecture, background, margin, monkeypatch):
+    """The margin is as wide as the filters reach, and not a pixel wider.
+
+    SC and S reach 4 pixels: the object must not reach the outermost pixels of the margin, which have fewer neighbours.
+    L is not zero on a constant image there, so on a grey background, the filters of these pixels must not reach those
+    of the object either. LC and GB reach 3 pixels, and are zero on a constant image.
+    """
+    patch = torch.rand(3, 3, dtype=torch.float64) / 2 + 0.4
+
+    def image(row, column):
+        result = torch.full((1, 1, 12, 12), background, dtype=torch.float64)
+        result[..., row : row + 3, column : column + 3] = patch
+        return result
+
+    @torch.no_grad()
+    def error(net):
+        expected = net.features(image(4, 4))
+        changes = [net.features(image(*place)) - expected for place in ((0, 4), (9, 9), (4, 9), (0, 0))]
+        return float(torch.cat(changes).abs().amax() / expected.abs().amax())
+
+    net = network(architecture, margin=margin)
+    assert error(net) < 1e-14
+    assert error(network(architecture, margin=margin - 1)) > 1e-7
+    monkeypatch.setattr("tigranet.model.add_margin", lambda x, width: F.pad(x, (width,) * 4, mode="replicate"))
+    assert error(net) > 1e-2
 
 
 def test_signals_on_a_graph_have_neither_window_nor_margin():

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -15,6 +14,7 @@ from tigranet.graph_layer import build_graph_layer
 from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours, check_grid_options
 from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.layers.background_margin import add_margin
 from tigranet.layers.disc_window import window_images, window_maps
 from tigranet.layers.dynamic_pool import Ties
 from tigranet.layers.standardise import Standardise
@@ -84,9 +84,10 @@ class TIGraNet(Pretrained, TimmInterface):
         window: ``disc`` shows the network a smooth disc of each image, which a rotation maps onto itself, and sets
             the maps of all layers to zero outside it. It is meant for images that fill their frame. Signals on a graph
             that is passed with them have no frame, and are not changed.
-        margin: Number of pixels that are added to each side of an image, as copies of its border pixels, after the
-            window. On a free grid, shifts of an object on a plain background are exact as long as its distance from
-            the border is at least the reach of the filters; a margin adds to this distance.
+        margin: Number of pixels of background that are added to each side of an image, after the window (see
+            :func:`~tigranet.layers.background_margin.add_margin`). On a free grid, shifts of an object on a plain
+            background are exact as long as its distance from the border is larger than the reach of the filters; a
+            margin adds to this distance.
         class_names: Names of the classes, which must differ. The network does not use them, but saves them with the
             weights.
         image_size: Side length of the training images in pixels. The network does not use it, but saves it with the
@@ -380,7 +381,7 @@ class TIGraNet(Pretrained, TimmInterface):
         if self.window == "disc":
             images = window_images(images)
         if self.margin:
-            images = F.pad(images, (self.margin,) * 4, mode="replicate")
+            images = add_margin(images, self.margin)
         return images.flatten(2), self._grids.get(*images.shape[2:]), True
 
     def extra_repr(self) -> str:

@@ -12,7 +12,10 @@ from tigranet.export.torch_program import METADATA_FILE, save_torch_program
 
 @pytest.mark.parametrize(
     ("architecture", "options"),
-    [("LC[2,3,4]-D-GB[3]-MO[3]-S[1]", {}), ("SC[2,1]-DP[6]-MC[2,1]-S[1]", {"boundary": "torus", "window": "disc"})],
+    [
+        ("LC[2,3,4]-D-GB[3]-MO[3]-S[1]", {"margin": 1}),
+        ("SC[2,1]-DP[6]-MC[2,1]-S[1]", {"boundary": "torus", "window": "disc"}),
+    ],
     ids=["pyramid", "maps"],
 )
 @pytest.mark.usefixtures("without_shape_checks")  # which a tracer would follow, too

@@ -61,7 +61,7 @@ def evidence_maps(
 
     The evidence of a coarse pixel is
     distributed over the pixels that it was computed from, with the weights of the coarsening, and the evidence of a
-    margin goes to the border pixels that the margin repeats. Both keep the sum.
+    pixel of the margin goes to the nearest border pixel. Both keep the sum.
 
     The evidence at a pixel is that of its neighbourhood: the filters of the network reach beyond the pixel.
 
@@ -163,7 +163,7 @@ def _transposed(
 def _add_margin_to_border(
     evidence: Float[Tensor, "batch outer_height outer_width"], margin: int
 ) -> Float[Tensor, "batch height width"]:
-    """Remove a margin that repeats the border pixels, and add its evidence to these pixels."""
+    """Remove a margin, and add the evidence of each of its pixels to the nearest border pixel."""
     if not margin:
         return evidence
     with torch.enable_grad():

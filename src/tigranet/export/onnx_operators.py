@@ -158,6 +158,12 @@ def _remainder(graph: OnnxGraph, node: fx.Node, x: Any, divisor: Any) -> str:
     return graph.write("Sub", x, graph.write("Mul", quotient, divisor))
 
 
+@translates("floordiv")
+def _quotient_of_sizes(graph: OnnxGraph, node: fx.Node, size: Any, divisor: int) -> str:
+    """Write a quotient that is rounded down. The operator Div of ONNX rounds towards zero, and no size is negative."""
+    return graph.write("Div", size, graph.number(divisor, size))
+
+
 @translates("clamp")
 def _clamp(graph: OnnxGraph, node: fx.Node, x: Any, min: Any = None, max: Any = None) -> str:
     return graph.write("Clip", x, *(graph.number(limit, x) for limit in (min, max)))

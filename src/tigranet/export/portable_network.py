@@ -1,7 +1,6 @@
 """A whole network in operations that every exporter knows, for images of any size."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -11,6 +10,7 @@ from tigranet.export.portable_pooling import PortablePool
 from tigranet.export.portable_products import PortableProducts, PortableResidualProduct
 from tigranet.export.portable_spectral import PortableMixedConv, PortableSpectralConv
 from tigranet.export.portable_statistics import PortableStatistics
+from tigranet.layers.background_margin import add_margin
 from tigranet.layers.coarsen import Coarsen
 from tigranet.layers.disc_window import IMAGE_SOFTNESS, MAP_REACH, MAP_SOFTNESS
 from tigranet.layers.dynamic_pool import DynamicPool
@@ -70,7 +70,7 @@ class PortableNetwork(nn.Module):
         if self.window == "disc":
             z = _window_images(z)
         if self.margin:
-            z = F.pad(z, (self.margin,) * 4, mode="replicate")
+            z = add_margin(z, self.margin)
         z = self.standardise_images(z)
         grid = PortableGrid(self.stencils, z)
         active: Tensor | None = None

@@ -16,8 +16,8 @@ METADATA_FILE = "metadata.json"
 def build_torch_program(interface: ModelInterface) -> ExportedProgram:
     """Export a network with ``torch.export``, for any batch size, height and width.
 
-    PyTorch treats an axis of length 1 as a special case, so that every side must have at least 2 pixels, also after
-    the coarsenings of a pyramid.
+    PyTorch treats axes of length 0 and 1 as special cases, so that every side must have at least 2 pixels, also after
+    the coarsenings of a pyramid. With a margin, every side must have at least 4 pixels, of which 2 are not at a corner.
 
     Args:
         interface: The exported version of the network.
