@@ -48,7 +48,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the images
             of ``fit`` and the network, see :func:`tigranet.choose_window.choose_window`.
-        margin: Width in pixels of a border that repeats the outermost pixels of the image on all sides.
+        margin: Width in pixels of a margin of background around the images: the median of their border pixels.
         image_shape: (H, W) or (H, W, C), where ``X`` is (n, features) and images are not square.
         epochs: Number of passes over the training images. None selects it for the number of images and the network, as
             for all parameters below whose default is None. See :meth:`tigranet.training.Recipe.for_network`.

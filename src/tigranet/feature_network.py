@@ -92,7 +92,7 @@ def untrained_network(
         num_classes: Number of classes.
         boundary: The boundary of the grid.
         window: The window of the images.
-        margin: The border that is added to the images, in pixels.
+        margin: Width in pixels of the margin of background that is added to the images.
         **arguments: Further arguments of :class:`TIGraNet`.
 
     Returns:

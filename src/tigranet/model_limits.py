@@ -20,7 +20,7 @@ MAX_PARAMETERS = 2**31
 MAX_IMAGE_SIZE = 16_384
 """Largest side length of the training images in pixels."""
 MAX_MARGIN = 1_024
-"""Largest number of pixels that a network adds to each side of an image."""
+"""Largest number of pixels of background that a network adds to each side of an image."""
 PRODUCTS_PER_PAIR = {OP: 4, MP: 2, GP: 1}
 """Number of maps that each kind of product layer appends per pair."""
 

@@ -30,9 +30,11 @@ WindowChoice = Annotated[
 """What the network sees of an image."""
 Margin = Annotated[
     int,
-    typer.Option(min=0, help="Width in pixels of a border around the images that repeats their outermost pixels."),
+    typer.Option(
+        min=0, help="Width in pixels of a margin of background around the images: the median of their border pixels."
+    ),
 ]
-"""Width of a border around the images."""
+"""Width of a margin around the images."""
 Seed = Annotated[
     int,
     typer.Option(

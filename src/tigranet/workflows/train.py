@@ -126,7 +126,7 @@ def train(
         boundary: ``free``, or ``torus`` for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the
             training images and the network, see :func:`tigranet.choose_window.choose_window`.
-        margin: Width in pixels of a border that repeats the outermost pixels of the image on all sides.
+        margin: Width in pixels of a margin of background around the images: the median of their border pixels.
         seed: Seed of the split, of the initial weights, of the batches and of the movements of the test images.
         size: Side length of the user's images in pixels; by default their own, at most what suits the network, see
             :func:`tigranet.choose_architecture.default_size_limit`.
