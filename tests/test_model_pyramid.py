@@ -176,6 +176,12 @@ def test_an_object_that_is_shifted_to_the_frame_has_the_same_features(architectu
     assert error(net) > 1e-2
 
 
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_an_image_without_pixels_is_an_error_also_with_a_margin(shape):
+    with pytest.raises(ValueError, match=rf"{shape[0]} x {shape[1]}"):
+        TIGraNet("SC[2,2]-S[2]", 2, margin=2)(torch.rand(2, 1, *shape))
+
+
 def test_signals_on_a_graph_have_neither_window_nor_margin():
     net = network(PRODUCTS, window="disc", margin=3)
     plain = network(PRODUCTS)

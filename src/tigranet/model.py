@@ -380,7 +380,7 @@ class TIGraNet(Pretrained, TimmInterface):
             return images, laplacian, False
         if self.window == "disc":
             images = window_images(images)
-        if self.margin:
+        if self.margin and 0 not in images.shape[2:]:  # an empty image is an error of the grid
             images = add_margin(images, self.margin)
         return images.flatten(2), self._grids.get(*images.shape[2:]), True
 
