@@ -17,3 +17,10 @@ def test_the_flat_layout_holds_the_scale_and_zero_on_the_border(grid):
     assert (s != 0).sum() == height * width
     assert stride == width + (2 if wrap_columns else 1)
     assert nodes[-1] + stride + 1 < len(s)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_on_the_torus_the_scale_is_the_same_at_all_nodes(grid):
+    s, (*_, wrap_rows, wrap_columns), _ = flat_grid(GridSpec.of(GridLaplacian(*grid)), torch.float32)
+    if wrap_rows and wrap_columns:
+        assert len(set(s[s != 0].tolist())) == 1

@@ -5,7 +5,7 @@ from typing import no_type_check
 import numpy as np
 
 from tigranet.ops.cpu.compile import compile_exact, kernel
-from tigranet.ops.cpu.stencil import copy, from_flat, load, recur, to_flat, wrap
+from tigranet.ops.cpu.stencil import copy, from_flat, load, recur, wrap
 
 
 @kernel
@@ -28,7 +28,7 @@ def chebyshev_basis(y, s, layout, diagonal, degree, first, last, out):
             else:
                 before = t[(k + 1) % 3]
                 recur(p[(k + 1) % 2], s, before, one + one, -one, layout, diagonal, t[k % 3], p[k % 2], lo, hi)
-            if wrap_rows or wrap_columns:
+            if k < degree and (wrap_rows or wrap_columns):
                 wrap(p[k % 2], layout)
             from_flat(image[k, item % maps], t[k % 3], layout)
 
@@ -51,18 +51,21 @@ def chebyshev_sum(u, s, layout, diagonal, degree, first, last, out):
         load(top, top, False, s, layout, zeros, b[degree % 3], p[degree % 2])
         for m in range(degree - 1, -1, -1):
             after = b[(m + 2) % 3] if m + 2 <= degree else zeros
-            to_flat(difference, image[m, item % maps], layout)
-            _subtract_from(after, difference)
+            _subtract(after, image[m, item % maps], layout, difference)
             factor = one + one if m else one
             recur(p[(m + 1) % 2], s, difference, factor, -one, layout, diagonal, b[m % 3], p[m % 2], lo, hi)
-            if wrap_rows or wrap_columns:
+            if m and (wrap_rows or wrap_columns):
                 wrap(p[m % 2], layout)
         from_flat(out[item], b[0], layout)
 
 
 @compile_exact
 @no_type_check
-def _subtract_from(a, b):
-    """Compute b = a - b."""
-    for i in range(len(b)):
-        b[i] = a[i] - b[i]
+def _subtract(a, u, layout, out):
+    """Compute out = a - u, where ``u`` is a map, and ``a`` and ``out`` are in the flat layout."""
+    height, width, stride = layout[0], layout[1], layout[2]
+    for r in range(height):
+        at = (r + 1) * stride + 1
+        flat, dense, row = a[at : at + width], u[r * width : (r + 1) * width], out[at : at + width]
+        for c in range(width):
+            row[c] = flat[c] - dense[c]

@@ -10,10 +10,11 @@ from tigranet.ops.cpu.stencil import PIECE, from_flat, load, multiply, recur, wr
 
 @compile_reassociated
 @no_type_check
-def _sum_of_magnitudes(t):
-    total = t.dtype.type(0)
+def _sum_of_magnitudes(t, s):
+    zero = t.dtype.type(0)
+    total = zero
     for i in range(len(t)):
-        total += abs(t[i])
+        total += abs(t[i]) if s[i] > zero else zero
     return total
 
 
@@ -43,7 +44,7 @@ def _add_piece(t, s, lo, hi, count, nodes_so_far, mean, squares, guess):
     centre = t.dtype.type(guess)
     d, d2 = _deviations(t[lo:hi], s[lo:hi], centre)
     if not np.float64(d) * np.float64(d) * 2 <= np.float64(d2) * count:
-        centre = t.dtype.type(np.float64(_sum_of_magnitudes(t[lo:hi])) / count)
+        centre = t.dtype.type(np.float64(_sum_of_magnitudes(t[lo:hi], s[lo:hi])) / count)
         d, d2 = _deviations(t[lo:hi], s[lo:hi], centre)
     if np.isfinite(d2):
         shift = np.float64(d) / count
@@ -107,7 +108,7 @@ def statistics(z, active, masked, s, layout, diagonal, order, first, last, phi):
                     recur(p[(k + 1) % 2], s, before, one + one, -one, layout, diagonal, t[new], p[k % 2], lo, hi)
                 mean, squares = _add_piece(t[new], s, lo, hi, count * width, nodes_so_far, mean, squares, guess)
                 nodes_so_far += count * width
-            if k and (wrap_rows or wrap_columns):
+            if 0 < k < order and (wrap_rows or wrap_columns):
                 wrap(p[k % 2], layout)
             phi[item, k, 0] = mean
             phi[item, k, 1] = squares / nodes_so_far
@@ -174,7 +175,7 @@ def statistics_backward(z, active, masked, s, layout, diagonal, order, noise, ph
                 recur(p[0], s, zeros, one, one, layout, diagonal, t[1], p[1], lo, hi)
             else:
                 recur(p[(k + 1) % 2], s, t[k - 2], one + one, -one, layout, diagonal, t[k], p[k % 2], lo, hi)
-            if wraps:
+            if wraps and k < order:
                 wrap(p[k % 2], layout)
         for k in range(order, -1, -1):
             q, q_new = p[(k + 1) % 2] if k < order else zeros, p[k % 2]

@@ -51,13 +51,28 @@ def step(above, here, below, s, before, factor, sign, eight, diagonal, new, p_ne
 
 @compile_exact
 @no_type_check
+def step_on_torus(above, here, below, s, before, factor, sign, eight, diagonal, new, p_new):
+    """Run one :func:`step` where ``s`` is the same number at all nodes. The border is not set to zero."""
+    minus_s = -s
+    for i in range(len(new)):
+        total = (above[i + 1] + below[i + 1]) + (here[i] + here[i + 2])
+        if eight:
+            total += diagonal * ((above[i] + below[i + 2]) + (above[i + 2] + below[i]))
+        value = factor * (minus_s * total) + sign * before[i]
+        new[i] = value
+        p_new[i] = s * value
+
+
+@compile_exact
+@no_type_check
 def recur(p, s, before, factor, sign, layout, diagonal, new, p_new, lo, hi):
-    """Run one :func:`step` over the flat entries ``lo`` to ``hi``."""
-    stride = layout[2]
-    step(
-        p[lo - stride - 1 : hi - stride + 1], p[lo - 1 : hi + 1], p[lo + stride - 1 : hi + stride + 1],
-        s[lo:hi], before[lo:hi], factor, sign, layout[3] == 8, diagonal, new[lo:hi], p_new[lo:hi],
-    )  # fmt: skip
+    """Run one step over the flat entries ``lo`` to ``hi``. On the torus, the border of ``new`` has no meaning."""
+    stride, eight = layout[2], layout[3] == 8
+    above, here, below = p[lo - stride - 1 : hi - stride + 1], p[lo - 1 : hi + 1], p[lo + stride - 1 : hi + stride + 1]
+    if layout[4] and layout[5]:
+        step_on_torus(above, here, below, s[lo], before[lo:hi], factor, sign, eight, diagonal, new[lo:hi], p_new[lo:hi])
+    else:
+        step(above, here, below, s[lo:hi], before[lo:hi], factor, sign, eight, diagonal, new[lo:hi], p_new[lo:hi])
 
 
 @compile_exact
