@@ -17,10 +17,13 @@ from tigranet.ops.chebyshev import basis_into, chebyshev_sum, sum_into
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.ops.grid_spec import GridSpec
+from tigranet.torch_compat import constant_while_tracing
 
 MAX_MIXTURE_BYTES = 8 * 1024 * 1024
 """Approximate size of the mixtures that are made before they are read: few enough for the last cache of a laptop, and
 enough that threads rarely wait for each other."""
+MAX_MIXTURE_BYTES_OF_ONE_THREAD = 2 * 1024 * 1024
+"""The same where PyTorch uses one thread. It waits for no other, and what it mixes stays in the cache of its core."""
 
 
 @operation
@@ -68,7 +71,7 @@ def _check(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> str | Non
 
 @mixed_chebyshev_sum.fused
 def _fused(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> Tensor:
-    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes_per_image(weights, y) <= MAX_MIXTURE_BYTES:
+    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes_per_image(weights, y) <= _max_mixture_bytes():
         return chebyshev_sum(mix(weights, y), laplacian, degree)
     return forward(weights, y, degree, GridSpec.of(laplacian))
 
@@ -115,6 +118,14 @@ def _cpu_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: Grid
     return g_weights, g_y
 
 
+@constant_while_tracing
+def _max_mixture_bytes() -> int:
+    """Return the largest size of the mixtures that are made before they are read."""
+    if torch.get_num_threads() > 1:
+        return MAX_MIXTURE_BYTES
+    return min(MAX_MIXTURE_BYTES, MAX_MIXTURE_BYTES_OF_ONE_THREAD)
+
+
 def _bytes_per_image(weights: Tensor, y: Tensor) -> int:
     """Return the size of the mixtures of one image."""
     return len(weights) * y.shape[2] * y.itemsize
@@ -122,7 +133,7 @@ def _bytes_per_image(weights: Tensor, y: Tensor) -> int:
 
 def _parts(weights: Tensor, y: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """Yield a few images at a time, with memory for their mixtures that all parts share."""
-    count = max(1, MAX_MIXTURE_BYTES // max(1, _bytes_per_image(weights, y)))
+    count = max(1, _max_mixture_bytes() // max(1, _bytes_per_image(weights, y)))
     mixtures = y.new_empty(min(count, len(y)), len(weights), y.shape[2])
     for first in range(0, len(y), count):
         yield slice(first, first + count), mixtures[: len(y) - first]

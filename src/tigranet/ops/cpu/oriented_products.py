@@ -132,7 +132,8 @@ def _twist(x, y, real, imaginary, layout):
     stride, lo, hi = _extent(layout, 0)
     i, j, k, n = lo - stride - 1, lo - 1, lo + stride - 1, hi - lo + 2
     _twist_of_rows(
-        x[i : i + n], x[j : j + n], x[k : k + n], y[i : i + n], y[j : j + n], y[k : k + n], real[lo:hi], imaginary[lo:hi]
+        x[i : i + n], x[j : j + n], x[k : k + n], y[i : i + n], y[j : j + n], y[k : k + n],
+        real[lo:hi], imaginary[lo:hi],
     )  # fmt: skip
 
 

@@ -86,8 +86,8 @@ def wrap(p, layout):
             p[(height + 1) * stride + i] = p[stride + i]
     if wrap_columns:
         for r in range(height + 2):
-            p[r * stride] = p[r * stride + width]
-            p[r * stride + width + 1] = p[r * stride + 1]
+            row = p[r * stride : (r + 1) * stride]
+            row[0], row[width + 1] = row[width], row[1]
 
 
 @compile_exact
