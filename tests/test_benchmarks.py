@@ -25,6 +25,7 @@ from benchmarks import (
     suggest_summary,
     timing,
     unknown,
+    user_process,
 )
 from sklearn.metrics import roc_auc_score
 
@@ -176,7 +177,7 @@ def test_a_training_is_measured_without_settings_of_the_user(monkeypatch):
     worker = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('OMP_WAIT_POLICY')]))"
     monkeypatch.setattr(busy_neighbour, "WORKER", worker)
     with busy_neighbour.busy_neighbour():
-        assert busy_neighbour.train(busy_neighbour.HERE, "torch", ["paper", "28"]) == [["torch", "paper", "28"], None]
+        assert busy_neighbour.train(user_process.HERE, "torch", ["paper", "28"]) == [["torch", "paper", "28"], None]
 
 
 def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypatch):
