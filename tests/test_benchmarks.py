@@ -1,6 +1,7 @@
 """The benchmarks compare implementations of the same function, and save their results."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,14 @@ def test_the_peers_compute_the_same_statistics():
     }
     for name, result in results.items():
         torch.testing.assert_close(result.reshape(2, 3, 10), expected, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_the_fused_and_the_plain_statistics_are_compared_without_other_libraries(monkeypatch, capsys):
+    monkeypatch.setattr(statistics, "BATCHES", {8: 2})
+    statistics.print_plain_times()
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [(work, size) for work, size, _ in rows] == [("statistics", 8), ("statistics, with backward", 8)]
+    assert all(ratio > 0 for *_, ratio in rows)
 
 
 def test_propagation_equals_the_laplacian_of_the_grid():
