@@ -11,7 +11,6 @@ largest memory of the process. Run it on a machine that has nothing else to do; 
 
 import argparse
 import csv
-import json
 import os
 import subprocess
 import sys
@@ -21,11 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tigranet.freed_memory import USER_VARIABLES
-from tigranet.idle_threads import WAITING_VARIABLES
+from benchmarks.user_process import HERE, run_without_settings
 
-HERE = Path(__file__).parent.parent
-USER_SETTINGS = {*WAITING_VARIABLES, *USER_VARIABLES, "GLIBC_TUNABLES", "OMP_NUM_THREADS"}
 NEIGHBOUR = "while True: pass"
 WORKER = """
 import json, resource, sys, time
@@ -65,16 +61,7 @@ def train(checkout: Path, first_import: str, arguments: list[str]) -> dict[str, 
         first_import: ``tigranet`` or ``torch``.
         arguments: Preset, side length, batch size and number of steps.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in USER_SETTINGS}
-    environment["PYTHONPATH"] = os.pathsep.join([str(checkout / "src"), *filter(None, [environment.get("PYTHONPATH")])])
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", WORKER, first_import, *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return json.loads(process.stdout.splitlines()[-1])
+    return run_without_settings(["-c", WORKER, first_import, *arguments], checkout)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -181,10 +181,21 @@ def main() -> None:
     if not path.exists():
         sys.exit(f"{path} does not exist: run with --record first")
     recorded = json.loads(path.read_text())
+    print(f"{path} was recorded on {describe(recorded['machine'])}")
+    note = ""
     if recorded["machine"] != machine():
-        print(f"recorded on another machine: {recorded['machine']}, this one is {machine()}")
+        note = (
+            f"recorded on another machine ({describe(recorded['machine'])}) than this one ({describe(machine())}): "
+            "ratios may differ for that reason. To be sure, --record those of the earlier version on this machine"
+        )
+        print(note)
     if losses := check(recorded["ratios"], built, device, options.rounds):
-        sys.exit("\n".join(losses))
+        sys.exit("\n".join(filter(None, [*losses, note])))
+
+
+def describe(machine: dict[str, Any]) -> str:
+    """Return a machine in words: the GPU, or the number of threads and the name of the CPU."""
+    return machine["gpu"] or f"{machine['threads']} threads of {machine['cpu']}"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def measure_rows(
         path: Path of the CSV file.
         keys: Names of the first columns, which identify a job.
         jobs: The values of these columns for each job, which are the arguments of ``run``.
-        run: Measures one job and returns the further columns. It must be picklable if there are several workers.
+        run: Measures one job and returns the further columns. It must be picklable if there are several workers. The
+            columns of :func:`provenance` are added, unless it returns them itself.
         workers: Number of jobs that run at the same time, each in a process of its own.
         cores: Number of cores that each of these processes has for itself, see
             :func:`benchmarks.pinned_workers.run_pinned`. By default they share everything.
@@ -65,7 +66,8 @@ def _reject(path: Path, expected: Sequence[str], actual: Sequence[str]) -> NoRet
 
 def _measure(run: Run, *job: Any) -> dict[str, Any]:
     """Return the columns of a job, with the machine as the process that measures sees it."""
-    return run(*job) | provenance()
+    columns = run(*job)
+    return columns | {name: value for name, value in provenance().items() if name not in columns}
 
 
 def _results(jobs: list[Job], run: Run, workers: int, cores: int | None) -> Iterator[tuple[Job, dict[str, Any]]]:

@@ -1,5 +1,10 @@
-"""Benchmark of the statistical layer with 20 maps and order 12: forward, backward, and growth with the image size."""
+"""Benchmark of the statistical layer with 20 maps and order 12: forward, backward, and growth with the image size.
 
+``python -m benchmarks.statistics`` compares only the fused and the plain version, in a minute: in new processes without
+settings for threads or memory, once with this package imported before PyTorch, and once after it.
+"""
+
+import json
 from collections.abc import Iterator
 from functools import partial
 
@@ -7,6 +12,7 @@ import torch
 
 from benchmarks.peers import cheb_conv, cheb_conv_as_called, csr, dense, statistics_by
 from benchmarks.timing import DEVICE, Row, compare, saved_megabytes, with_gradients, without_gradients
+from benchmarks.user_process import run_without_settings
 from tigranet import GridLaplacian, Statistics
 from tigranet.ops import using
 
@@ -21,8 +27,18 @@ def measure(compiled: bool = True) -> Iterator[Row]:
         yield from at_size(size, batch, compiled)
 
 
-def at_size(size: int, batch: int, compiled: bool) -> Iterator[Row]:
-    """Time all implementations for images of one size, after checking that their results agree."""
+def at_size(size: int, batch: int, compiled: bool, peers: bool = True) -> Iterator[Row]:
+    """Time implementations for images of one size, after checking that their results agree.
+
+    Args:
+        size: Side length of the images.
+        batch: Number of images.
+        compiled: Whether to time the plain version with ``torch.compile`` too.
+        peers: Whether to time other libraries and other ways to compute the same too.
+
+    Yields:
+        The rows.
+    """
     torch.manual_seed(0)
     torch._dynamo.reset()
     grid, layer = GridLaplacian(size, size), Statistics(ORDER)
@@ -41,13 +57,14 @@ def at_size(size: int, batch: int, compiled: bool) -> Iterator[Row]:
     if compiled:
         compiled_layer = torch.compile(layer, dynamic=False)
         functions["plain, compiled"] = z, partial(_statistics, "plain", compiled_layer, z, grid, active)
-    one_call = cheb_conv_as_called(size, batch, DEVICE)
-    functions["ChebConv, as called"] = one_graph[0], partial(one_call, *one_graph, ORDER)
-    propagate, multiply = cheb_conv(size, DEVICE), csr(size, DEVICE)
-    functions["ChebConv"] = nodes_middle[0], partial(statistics_by, propagate, *nodes_middle, ORDER, 1)
-    functions["ChebConv, nodes first"] = nodes_first[0], partial(statistics_by, propagate, *nodes_first, ORDER, 0)
-    functions["CSR"] = nodes_first[0], partial(statistics_by, multiply, *nodes_first, ORDER, 0)
-    if size <= MAX_DENSE_SIZE:
+    if peers:
+        one_call = cheb_conv_as_called(size, batch, DEVICE)
+        functions["ChebConv, as called"] = one_graph[0], partial(one_call, *one_graph, ORDER)
+        propagate, multiply = cheb_conv(size, DEVICE), csr(size, DEVICE)
+        functions["ChebConv"] = nodes_middle[0], partial(statistics_by, propagate, *nodes_middle, ORDER, 1)
+        functions["ChebConv, nodes first"] = nodes_first[0], partial(statistics_by, propagate, *nodes_first, ORDER, 0)
+        functions["CSR"] = nodes_first[0], partial(statistics_by, multiply, *nodes_first, ORDER, 0)
+    if peers and size <= MAX_DENSE_SIZE:
         functions["dense"] = z, partial(statistics_by, dense(size, DEVICE), *nodes_last, ORDER, 2)
     expected = functions["plain"][1]().flatten()
     for _, function in functions.values():
@@ -86,3 +103,21 @@ def _at_growing_size(size: int) -> Iterator[Row]:
 def _statistics(mode, layer, z, grid, active):
     with using(mode):
         return layer(z, grid, active)
+
+
+def print_plain_times() -> None:
+    """Print how many times as long the plain version takes, as JSON: rows of work, size and ratio."""
+    rows = [row for size, batch in BATCHES.items() for row in at_size(size, batch, compiled=False, peers=False)]
+    print(json.dumps([(row.work, row.size, row.times_fused) for row in rows if row.candidate == "plain"]))
+
+
+def main() -> None:
+    """Compare the fused with the plain version, in new processes."""
+    for first in ("tigranet", "torch"):
+        code = f"import {first}; from benchmarks import statistics; statistics.print_plain_times()"
+        for work, size, ratio in run_without_settings(["-c", code]):
+            print(f"{first} imported first: {work:26} {size:4} pixels, plain {ratio:5.1f} x fused", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 """The benchmarks compare implementations of the same function, and save their results."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from benchmarks import (
     suggest_summary,
     timing,
     unknown,
+    user_process,
 )
 from sklearn.metrics import roc_auc_score
 
@@ -53,6 +55,14 @@ def test_the_peers_compute_the_same_statistics():
     }
     for name, result in results.items():
         torch.testing.assert_close(result.reshape(2, 3, 10), expected, rtol=1e-4, atol=1e-5, msg=name)
+
+
+def test_the_fused_and_the_plain_statistics_are_compared_without_other_libraries(monkeypatch, capsys):
+    monkeypatch.setattr(statistics, "BATCHES", {8: 2})
+    statistics.print_plain_times()
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [(work, size) for work, size, _ in rows] == [("statistics", 8), ("statistics, with backward", 8)]
+    assert all(ratio > 0 for *_, ratio in rows)
 
 
 def test_propagation_equals_the_laplacian_of_the_grid():
@@ -176,7 +186,7 @@ def test_a_training_is_measured_without_settings_of_the_user(monkeypatch):
     worker = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ.get('OMP_WAIT_POLICY')]))"
     monkeypatch.setattr(busy_neighbour, "WORKER", worker)
     with busy_neighbour.busy_neighbour():
-        assert busy_neighbour.train(busy_neighbour.HERE, "torch", ["paper", "28"]) == [["torch", "paper", "28"], None]
+        assert busy_neighbour.train(user_process.HERE, "torch", ["paper", "28"]) == [["torch", "paper", "28"], None]
 
 
 def test_the_median_time_beside_a_busy_process_is_divided_by_that_alone(monkeypatch):

@@ -63,6 +63,19 @@ def test_the_command_records_ratios_and_fails_on_a_loss(tmp_path, monkeypatch, c
     capsys.readouterr()
 
 
+def test_a_record_of_another_machine_is_named_with_the_losses(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "ratios.json"
+    path.write_text(json.dumps({"machine": {"cpu": "other CPU", "threads": 7, "gpu": None}, "ratios": {"work": 0.1}}))
+    monkeypatch.setattr(check_regression, "pairs", lambda device: {"work": lambda: None})
+    monkeypatch.setattr(check_regression, "measure_ratio", lambda *_: 0.5)
+    monkeypatch.setattr(sys, "argv", ["check_regression", "--file", str(path)])
+    with pytest.raises(SystemExit, match="7 threads of other CPU"):
+        check_regression.main()
+    output = capsys.readouterr().out
+    assert "7 threads of other CPU" in output
+    assert check_regression.machine()["cpu"] in output
+
+
 def test_our_version_and_the_reference_are_different_work_of_the_same_network():
     for training in (False, True):
         pair = check_regression.plain_pair("SC[2,2]-S[2]", 6, 2, training, CPU)
