@@ -25,7 +25,7 @@ from benchmarks.resumed_table import measure_rows
 from benchmarks.validation_sets import SETS
 from tigranet.architecture import PRESETS
 from tigranet.choose_architecture import choose_preset
-from tigranet.fine_tuning import DEFAULT_STARTS
+from tigranet.fine_tuning import DEFAULT_STARTS, start_name
 
 KEYS = ("data", "images", "network", "seed")
 ALL_IMAGES = 10**9
@@ -70,7 +70,7 @@ def _cpu_minutes(row: Row, cost: dict[str, float]) -> float:
 def default_network(data: str, images: int, gpu: bool) -> str:
     """Return the network that ``tigranet train`` trains: the default preset, from its default start."""
     preset = choose_preset(images, SIDES[data], gpu)
-    start = DEFAULT_STARTS.get(preset) if data != START_SET else None
+    start = start_name(preset, images) if data != START_SET else None
     return preset if start is None else f"{preset} init={start}"
 
 

@@ -19,7 +19,8 @@ def test_small_networks_on_a_cpu_and_large_ones_on_a_gpu():
     assert choose_preset(3, 28, gpu=False) == "pyramid-tiny"
     assert choose_preset(10_001, 28, gpu=False) == "oriented"
     assert choose_preset(10_001, 64, gpu=False) == "pyramid-small"
-    assert choose_preset(300, 64, gpu=True) == "pyramid-large"
+    assert choose_preset(300, 64, gpu=True) == choose_preset(10_001, 40, gpu=True) == "pyramid-large"
+    assert choose_preset(10_001, 64, gpu=True) == "pyramid"
     assert choose_preset(300, 224, gpu=True) == "pyramid-224"
 
 

@@ -102,7 +102,7 @@ def test_a_copy_with_more_coarsenings_has_the_same_weights():
 
 @pytest.mark.parametrize(("preset", "name"), DEFAULT_STARTS.items())
 def test_default_starts_have_the_layers_of_their_preset(preset, name):
-    start = default_start(preset, 1, "free", "none", 0)
+    start = default_start(preset, 300, 1, "free", "none", 0)
     assert str(start.network.architecture) == PRESETS[preset]
     assert (start.name, start.network.in_maps, start.network.window) == (name, 1, "none")
 
@@ -110,11 +110,12 @@ def test_default_starts_have_the_layers_of_their_preset(preset, name):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("paper", 1, "free", "none", 0),
-        ("pyramid-small", 1, "torus", "none", 0),
-        ("pyramid-small", 1, "free", "none", 2),
-        ("pyramid-large", 4, "free", "disc", 0),
-        ("pyramid-large", 3, "free", "disc", 0, "cifar10"),
+        ("paper", 300, 1, "free", "none", 0),
+        ("pyramid-small", 300, 1, "torus", "none", 0),
+        ("pyramid-small", 300, 1, "free", "none", 2),
+        ("pyramid-large", 300, 4, "free", "disc", 0),
+        ("pyramid-large", 300, 3, "free", "disc", 0, "cifar10"),
+        ("pyramid-small", 5_000, 1, "free", "none", 0),
     ],
 )
 def test_trainings_that_no_network_suits_start_from_random_weights(arguments):

@@ -1,5 +1,6 @@
 """Start a training from a saved network instead of random weights."""
 
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ DEFAULT_STARTS = {
 }
 """By preset: the network of the package that a training starts from by default. They were trained on photographs, and
 ``results/fine-tuning.md`` has what they bring for images of other kinds."""
+START_LIMITS = {"pyramid-small-cifar10": 3_000}
+"""By network: the largest number of training images that it is the start for. With 5,000 images and more, random
+weights were as good or better (``results/presets.md``). Networks without an entry have no limit."""
 START_DATA = "cifar10"
 """The data set that these networks were trained on; trainings on it start from random weights."""
 
@@ -38,12 +42,13 @@ class Start(NamedTuple):
 
 
 def default_start(
-    preset: str, channels: int, boundary: Boundary, window: Window, margin: int, data: str = ""
+    preset: str, images: int, channels: int, boundary: Boundary, window: Window, margin: int, data: str = ""
 ) -> Start | None:
     """Return the network that a training starts from when the user names none.
 
     Args:
         preset: The preset that was chosen for the images.
+        images: Number of training images.
         channels: Number of channels of the images.
         boundary: The boundary of the new network.
         window: Its window.
@@ -52,19 +57,38 @@ def default_start(
 
     Returns:
         The network of :data:`DEFAULT_STARTS`, for these layers and this number of channels. None if there is none, if
-        the boundary is not free or there is a margin, and for :data:`START_DATA`.
+        there are more images than :data:`START_LIMITS` allows, if the boundary is not free or there is a margin, and
+        for :data:`START_DATA`.
 
     Example:
-        >>> default_start("pyramid-small-224", 3, "free", "none", 0).network.in_maps
+        >>> default_start("pyramid-small-224", 300, 3, "free", "none", 0).network.in_maps
         3
     """
-    name = DEFAULT_STARTS.get(preset)
+    name = start_name(preset, images)
     if name is None or boundary != "free" or margin or data == START_DATA:
         return None
     network = TIGraNet.from_pretrained(name)
     if channels != network.in_maps and 1 not in (channels, network.in_maps):
         return None
     return Start(name, adapted(network, channels, Architecture.parse(preset), window))
+
+
+def start_name(preset: str, images: int) -> str | None:
+    """Return the name of the network of the package that suits a preset and a number of training images.
+
+    Args:
+        preset: The preset.
+        images: Number of training images.
+
+    Returns:
+        The name, or None if there is no such network, or if it does not help with so many images.
+
+    Example:
+        >>> start_name("pyramid-small", 300), start_name("pyramid-small", 5_000)
+        ('pyramid-small-cifar10', None)
+    """
+    name = DEFAULT_STARTS.get(preset)
+    return name if name is not None and images <= START_LIMITS.get(name, math.inf) else None
 
 
 def load_start(

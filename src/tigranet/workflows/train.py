@@ -205,7 +205,7 @@ def train(
     chosen_window = choose_window(window, layers, data_set.train.images)
     if automatic and architecture is None and not quick:
         found = default_start(
-            preset, data_set.train.images.shape[1], boundary, chosen_window.window, margin, data_set.name
+            preset, images, data_set.train.images.shape[1], boundary, chosen_window.window, margin, data_set.name
         )
         init, start = found or (None, None)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
