@@ -107,7 +107,7 @@ def test_what_the_user_must_know_is_printed(calibrated, capsys):
         require_calibration(model, network, 2.0)
 
 
-TRAINED_ON_ALL_IMAGES = {"pyramid-cifar10"}
+TRAINED_ON_ALL_IMAGES = {"pyramid-cifar10", "pyramid-plankton"}
 """Networks without validation images: they were trained on all images except the test images."""
 STARTS = {"pyramid-small-cifar10"}
 """Networks that trainings start from. Their own classes are of no use."""
