@@ -1,6 +1,7 @@
 """Accuracy on rotated images against the number of training images, one line per method."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ ACCURACY_TICKS = (0.0, 20.0, 40.0, 50.0, 60.0, 70.0, 80.0, 85.0, 90.0, 95.0, 97.
 """Ticks of the accuracy axis, in per cent."""
 MIN_MARGIN = 0.1
 """Minimum distance of the data to the top and bottom of the axes, as a difference of log error rates."""
+CROWDED_COUNT = 1_000
+"""From this number of images on, labels of the axis are wide, and are tilted if two numbers are close together."""
 MAX_DRAWN_ACCURACY = 99.95
 """Higher accuracies are drawn at this value, in per cent, because the logarithm of a zero error rate is infinite."""
 
@@ -66,7 +69,10 @@ def draw_training_size(axes: Axes, curves: Sequence[TrainingSizeCurve]) -> None:
     axes.set(xscale="log", xlabel="number of training images", ylabel="accuracy on rotated test images (%)")
     axes.set_title("mean ± one standard deviation over seeds", fontsize=9, color="0.35", loc="left")
     _scale_accuracy_axis(axes, curves)
-    axes.xaxis.set_major_locator(FixedLocator(sorted({count for curve in curves for count in curve.training_images})))
+    counts = sorted({count for curve in curves for count in curve.training_images})
+    axes.xaxis.set_major_locator(FixedLocator(counts))
+    if any(smaller >= CROWDED_COUNT and larger < 3 * smaller for smaller, larger in pairwise(counts)):
+        axes.tick_params(axis="x", rotation=30)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{count:,.0f}"))
     axes.grid(color="0.9", linewidth=0.8)
