@@ -5,6 +5,7 @@ from typing import no_type_check
 import numpy as np
 
 from tigranet.ops.cpu.compile import compile_exact, kernel
+from tigranet.ops.cpu.dense_torus import recur_on_torus, scale_into
 from tigranet.ops.cpu.stencil import copy, from_flat, load, recur, wrap
 
 
@@ -38,6 +39,9 @@ def chebyshev_basis(y, s, layout, diagonal, degree, first, last, out):
 def chebyshev_sum(u, s, layout, diagonal, degree, first, last, out):
     """Sum T_m u_m over m by Clenshaw's recurrence; ``u`` is (batch, degree + 1, maps, nodes)."""
     height, width, stride, _, wrap_rows, wrap_columns = layout
+    if wrap_rows and wrap_columns and degree:
+        _sum_on_torus(u, s[stride + 1], layout, diagonal, degree, first, last, out)
+        return
     one, size, maps = u.dtype.type(1), len(s), u.shape[2]
     lo, hi = stride + 1, height * stride + 1 + width
     b, p = np.zeros((3, size), u.dtype), np.zeros((2, size), u.dtype)
@@ -57,6 +61,24 @@ def chebyshev_sum(u, s, layout, diagonal, degree, first, last, out):
             if m and (wrap_rows or wrap_columns):
                 wrap(p[m % 2], layout)
         from_flat(out[item], b[0], layout)
+
+
+@compile_exact
+@no_type_check
+def _sum_on_torus(u, s, layout, diagonal, degree, first, last, out):
+    """Sum as :func:`chebyshev_sum`, where ``s`` is the same number at all nodes and ``degree`` is at least 1."""
+    one, maps, nodes = u.dtype.type(1), u.shape[2], u.shape[3]
+    b, zeros = np.zeros((3, nodes), u.dtype), np.zeros(nodes, u.dtype)
+    p = np.zeros((2, nodes + 2 * layout[1] + 2), u.dtype)
+    for item in range(first, last):
+        image, which = u[item // maps], item % maps
+        top = image[degree, which]
+        scale_into(p[degree % 2], top, s, layout)
+        for m in range(degree - 1, -1, -1):
+            after = zeros if m == degree - 1 else top if m == degree - 2 else b[(m + 2) % 3]
+            factor = one + one if m else one
+            new = b[m % 3] if m else out[item]
+            recur_on_torus(p[(m + 1) % 2], s, after, image[m, which], factor, layout, diagonal, new, p[m % 2])
 
 
 @compile_exact
