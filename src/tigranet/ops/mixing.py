@@ -14,7 +14,6 @@ from torch import Tensor
 
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.ops.chebyshev import basis_into, chebyshev_sum, sum_into
-from tigranet.ops.cpu.matrix_product import is_faster, matrix_product
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.ops.grid_spec import GridSpec
@@ -102,10 +101,6 @@ backward = CustomOp(
 def _cpu(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
     weights, y = weights.detach(), y.detach()
     z = y.new_empty(len(y), len(weights) // (degree + 1), y.shape[2])
-    if is_faster(weights, y):
-        for maps, sums in zip(y, z, strict=True):
-            sum_into(sums[None], matrix_product(weights, maps)[None], degree, grid)
-        return z
     for part, u in _parts(weights, y):
         torch.bmm(weights.expand(len(u), -1, -1), y[part], out=u)
         sum_into(z[part], u, degree, grid)
