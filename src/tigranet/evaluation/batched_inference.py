@@ -52,9 +52,9 @@ def apply_in_batches(
 ) -> Tensor:
     """Apply a module, or a function that uses it, to images batch by batch.
 
-    Each batch is moved to the device of the module, which is in evaluation mode. No more than one batch of ``batches``
-    is needed at a time, so an iterator that reads or transforms images on the fly keeps memory bounded. On a CPU with
-    several cores, parts of a batch are computed at the same time, see
+    Each batch is moved to the device of the module, which is in evaluation mode. No more than two batches of
+    ``batches`` are needed at a time, so an iterator that reads or transforms images on the fly keeps memory bounded. On
+    a CPU with several cores, parts of a batch are computed at the same time, while the next one is read, see
     :func:`~tigranet.evaluation.image_threads.apply_in_threads`.
 
     Args:
@@ -75,7 +75,7 @@ def apply_in_batches(
     """
     device = module_device(module)
     with inference(module):
-        return torch.cat([apply_in_threads(function or module, batch.to(device)) for batch in batches]).cpu()
+        return torch.cat([*apply_in_threads(function or module, (batch.to(device) for batch in batches))]).cpu()
 
 
 def require_finite(outputs: Tensor) -> Tensor:

@@ -2,14 +2,15 @@
 
 PyTorch and our kernels divide every single operation among all cores, which wait for each other after each of them. In
 a network of small images there are dozens of operations, and waiting takes a fifth of the time. Threads that each
-process some images wait once per batch, and what an operation writes is still in the cache of the core that reads it.
+process some images need not wait, and what an operation writes is still in the cache of the core that reads it.
 """
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 
 import torch
@@ -29,46 +30,82 @@ _threads_of_operations = 1
 _pool: tuple[int, int, ThreadPoolExecutor] | None = None
 
 
-def apply_in_threads(function: Callable[[Tensor], Tensor], batch: Tensor) -> Tensor:
-    """Apply a function to the images of a batch, in as many threads as PyTorch uses.
+def apply_in_threads(function: Callable[[Tensor], Tensor], batches: Iterable[Tensor]) -> Iterator[Tensor]:
+    """Apply a function to the images of each batch, in as many threads as PyTorch uses.
 
-    While the threads compute, PyTorch uses one thread for each operation, in the whole process. A batch that is too
-    small for it, and a batch that is not on the CPU, is passed to the function as it is.
+    While the threads compute, the next batch is read, and its images wait for the first thread that is free: no core
+    waits for another one at the end of a batch. Until the last result, PyTorch uses one thread for each operation, in
+    the whole process. A batch that is too small for it, and a batch that is not on the CPU, is passed to the function
+    as it is.
 
     Args:
         function: A function of images whose result for one image does not depend on the others.
-        batch: The images.
+        batches: Batches of images. At most two of them are held at a time.
 
-    Returns:
-        The result of the function for all images.
+    Yields:
+        The result of the function for all images of a batch.
 
     Shape:
-        ``batch`` is (batch, ...). The result is (batch, ...).
+        A batch is (batch, ...), and so is its result.
 
     Example:
-        >>> apply_in_threads(torch.abs, torch.tensor([-1.0, 2.0])).tolist()
-        [1.0, 2.0]
+        >>> batches = torch.tensor([-1.0, 2.0]), torch.tensor([-3.0])
+        >>> [result.tolist() for result in apply_in_threads(torch.abs, batches)]
+        [[1.0, 2.0], [3.0]]
     """
     threads = torch.get_num_threads()
-    parts = _split(batch, threads) if 1 < threads <= MAX_THREADS else [batch]
-    if len(parts) == 1 or batch.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-        return function(batch)
     inference = torch.is_inference_mode_enabled()
 
     def compute(part: Tensor) -> Tensor:
         with torch.inference_mode(inference):  # a property of each thread
             return function(part)
 
-    with _one_thread_per_operation():
-        pool = _workers(threads)
-        futures = [pool.submit(copy_context().run, compute, part) for part in parts]
+    with ExitStack() as stack:
+        started: deque[_StartedBatch] = deque()
+        stack.callback(lambda: [batch.cancel() for batch in started])
+        for batch in batches:
+            parts = _split(batch, threads) if 1 < threads <= MAX_THREADS else [batch]
+            if len(parts) == 1 or batch.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+                while started:
+                    yield started.popleft().result()
+                yield function(batch)
+                continue
+            started.append(_StartedBatch(compute, parts, len(batch), threads))
+            if len(started) > 1:
+                yield started.popleft().result()
+        while started:
+            yield started.popleft().result()
+
+
+class _StartedBatch:
+    """A batch whose parts are computed by threads. PyTorch uses one thread for each operation until it has ended."""
+
+    def __init__(self, compute: Callable[[Tensor], Tensor], parts: list[Tensor], images: int, threads: int) -> None:
+        self.images = images
+        self._block = _one_thread_per_operation()
+        self._block.__enter__()
+        self._futures: list[Future[Tensor]] = []
         try:
-            *results, last = [future.result() for future in futures]
+            for part in parts:
+                self._futures.append(_workers(threads).submit(copy_context().run, compute, part))
+        except BaseException:
+            self.cancel()
+            raise
+
+    def result(self) -> Tensor:
+        """Wait for all parts, and return the result of all images."""
+        try:
+            *results, last = [future.result() for future in self._futures]
         finally:
-            for future in futures:
-                future.cancel()
-            wait(futures)
-    return torch.cat([*results, last[len(results) * len(last) - len(batch) :]])
+            self.cancel()
+        return torch.cat([*results, last[len(results) * len(last) - self.images :]])
+
+    def cancel(self) -> None:
+        """Compute no part that has not been started, and wait for the others."""
+        for future in self._futures:
+            future.cancel()
+        wait(self._futures)
+        self._block.__exit__(None, None, None)
 
 
 def _split(batch: Tensor, threads: int) -> list[Tensor]:
