@@ -248,9 +248,9 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         preset = choose_preset(len(images), max(images.shape[2:]), trains_on_cuda()) if automatic else ""
         options = self._network_options(preset or self.architecture, images)
         if automatic and self.init == AUTO:
-            found = default_start(preset, *images.shape[:2], self.boundary, options["window"], self.margin)
-            if found is not None:
-                return found.network.with_classes(len(names), names)
+            start = default_start(preset, *images.shape[:2], self.boundary, options["window"], self.margin)
+            if start is not None:
+                return start.network.with_classes(len(names), names)
         return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:

@@ -60,7 +60,7 @@ class ImageEstimator(BaseEstimator):
             raise ValueError(f"expected images of at least 2 pixels, got X with n_features={count}")
         if reset:
             image_format = ImageFormat.of(pixels, self.image_shape)
-            self.image_shape_, self.scale_, self.n_features_in_ = image_format.shape, image_format.white, count
+            self.image_shape_, self.scale_, self.n_features_in_ = image_format.shape, image_format.max_value, count
         self._warn_of_range(pixels, reset)
         images = ImageFormat(self.image_shape_, self.scale_).to_tensor(pixels, type(self).__name__)
         return (images, labels) if labels is not None else images
@@ -71,16 +71,16 @@ class ImageEstimator(BaseEstimator):
         In ``fit``, images that look standardised are accepted, since the network can be trained on them. After ``fit``
         on images in [0, 1], no others are. After ``fit`` on other images, the range of new ones is not checked.
         """
-        if (not reset and self.scale_ is None) or not (found := outside_unit_range(pixels)):
+        if (not reset and self.scale_ is None) or not (values := outside_unit_range(pixels)):
             return
         name = type(self).__name__
         if not reset:
-            message = f"{name} was fitted on images in [0, 1], got X with values {found}: scale X as the images of fit"
+            message = f"{name} was fitted on images in [0, 1], got X with values {values}: scale X as the images of fit"
         elif is_standardised(pixels):
             return
         else:
             message = (
-                f"{name} expects images in [0, 1], got floating-point X with values {found}, which are used as they "
+                f"{name} expects images in [0, 1], got floating-point X with values {values}, which are used as they "
                 "are: divide X by its largest possible value, such as 255, or pass integers of 8 or 16 bits"
             )
         warnings.warn(message, ValueRangeWarning, stacklevel=4)

@@ -45,7 +45,7 @@ def serve(
     from tigranet.serving.limits import ServerLimits
     from tigranet.serving.model_names import name_models
 
-    named = name_models(models)
+    paths_by_name = name_models(models)
     token = None if token_file is None else read_token(token_file)
     if token is None and not is_loopback(host):
         warning = f"warning: everyone who can reach {host} can use this server: give --token-file to require a token"
@@ -62,7 +62,7 @@ def serve(
         progress_console().print(f"web page, once the models are loaded: {url}", markup=False, soft_wrap=True)
 
     run_server(
-        named,
+        paths_by_name,
         host=host,
         port=port,
         token=token,

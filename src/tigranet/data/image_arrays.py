@@ -131,7 +131,7 @@ class ImageFormat:
 
     shape: tuple[int, ...]
     """Shape (H, W) or (H, W, C) of each image."""
-    white: int | None
+    max_value: int | None
     """What integers of 32 and 64 bits are divided by. None leaves them unchanged."""
 
     @classmethod
@@ -162,8 +162,8 @@ class ImageFormat:
         Raises:
             ValueError: If the number of channels, or of pixels in a row, differs, or if integers are too large.
         """
-        shape, white = self._shape_of(pixels, name), self._white_of(pixels, name)
-        scaled = np.asarray(pixels, dtype=np.float32).reshape(len(pixels), *shape) / np.float32(white or 1)
+        shape, max_value = self._shape_of(pixels, name), self._max_value_of(pixels, name)
+        scaled = np.asarray(pixels, dtype=np.float32).reshape(len(pixels), *shape) / np.float32(max_value or 1)
         images = torch.from_numpy(scaled)
         return images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2).contiguous()
 
@@ -185,12 +185,12 @@ class ImageFormat:
             )
         return shape
 
-    def _white_of(self, pixels: np.ndarray, name: str) -> int | None:
+    def _max_value_of(self, pixels: np.ndarray, name: str) -> int | None:
         if not is_wide_integer(pixels):
             return white_value(pixels)
-        if self.white is not None and (largest := largest_magnitude(pixels)) > self.white:
+        if self.max_value is not None and (largest := largest_magnitude(pixels)) > self.max_value:
             raise ValueError(
-                f"{name} was fitted on images in [0, {self.white}], got integers up to {largest}: "
+                f"{name} was fitted on images in [0, {self.max_value}], got integers up to {largest}: "
                 "divide X in the same way as the images of fit"
             )
-        return self.white
+        return self.max_value

@@ -54,7 +54,7 @@ def read_image(path: Path, color: bool = False) -> Float[np.ndarray, "height wid
     def result_bytes(height: int, width: int, channels: int) -> int:
         return 2 * height * width * 4 * (channels if color else 1)
 
-    with decoded(path, result_bytes) as pixels:
+    with open_pixels(path, result_bytes) as pixels:
         return np.concatenate(list(unit_strips(pixels, color)))
 
 
@@ -77,7 +77,7 @@ def read_image_size(path: Path) -> tuple[int, int]:
 
 
 @contextmanager
-def decoded(path: Path | io.BytesIO, working_bytes: Callable[[int, int, int], int]) -> Iterator[PixelRows]:
+def open_pixels(path: Path | io.BytesIO, working_bytes: Callable[[int, int, int], int]) -> Iterator[PixelRows]:
     """Decode an image file, and hold its share of the memory budget for the duration of a ``with`` statement.
 
     Args:

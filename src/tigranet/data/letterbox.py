@@ -18,7 +18,7 @@ from PIL import Image
 from torch import Tensor
 
 from tigranet.data.image_errors import UnreadableImageError
-from tigranet.data.image_io import decoded, read_image_size
+from tigranet.data.image_io import open_pixels, read_image_size
 from tigranet.data.pixel_rows import PixelRows, unit_strips
 from tigranet.data.system_failures import is_system_failure
 
@@ -186,7 +186,7 @@ def read_square(file: Path | io.BytesIO, size: int, color: bool) -> Float[np.nda
     Raises:
         UnreadableImageError: If the file cannot be read as an image, or decoding it takes too much memory.
     """
-    with decoded(file, partial(letterbox_bytes, size=size)) as pixels:
+    with open_pixels(file, partial(letterbox_bytes, size=size)) as pixels:
         return letterbox_pixels(pixels, size, color)
 
 

@@ -221,13 +221,13 @@ def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: b
         )
     sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
     size = size or default_size(sides, max_size)
-    whites = white_values(source, names, headers)
+    max_values = white_values(source, names, headers)
     result = empty_images(sum(header.shape[0] for header in headers), channels[-1], size, size)
     position = 0
-    for name, white in zip(names, whites, strict=True):
+    for name, max_value in zip(names, max_values, strict=True):
         for block in source.blocks(name):
             pixels = block.astype(np.float32)
-            pixels /= np.float32(white)
+            pixels /= np.float32(max_value)
             pixels = pixels if color else array_to_grey(pixels)
             if pixels.shape[1:3] != (size, size):
                 pixels = np.stack([letterbox(image, size) for image in pixels])

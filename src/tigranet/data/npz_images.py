@@ -24,12 +24,12 @@ class ArrayImage(StoredImage):
     Args:
         name: What the image is called in results.
         pixels: Its pixels.
-        white: What they are divided by to bring them to [0, 1].
+        max_value: What they are divided by to bring them to [0, 1].
     """
 
     name: Path
     pixels: Shaped[np.ndarray, "height width channels"]
-    white: int
+    max_value: int
 
     @property
     def path(self) -> Path:
@@ -65,7 +65,7 @@ class ArrayImage(StoredImage):
                 pixels = self.pixels.astype(np.float32)
             if self.pixels.dtype.kind == "f":
                 _check_range(pixels)
-            pixels /= np.float32(self.white)
+            pixels /= np.float32(self.max_value)
             return letterbox(pixels if color else array_to_grey(pixels), size)
 
 

@@ -158,11 +158,11 @@ def _opacity(alpha: np.ndarray, values: _Range) -> np.ndarray:
 def _to_unit_range(pixels: np.ndarray, values: _Range) -> np.ndarray:
     if pixels.dtype.kind in "iu":
         try:
-            white = full_scale(pixels.dtype, int(values.low), int(values.high), WIDE_LIMITS)
+            max_value = full_scale(pixels.dtype, int(values.low), int(values.high), WIDE_LIMITS)
         except ValueError as error:
             raise UnreadableImageError(str(error)) from None
         scaled = pixels.astype(np.float32)
-        scaled /= np.float32(white)
+        scaled /= np.float32(max_value)
         return scaled
     scaled = _to_finite_floats(pixels)
     low, high = values

@@ -50,13 +50,13 @@ def find_label_errors(probabilities: Float[Tensor, "images classes"], labels: In
         [False, False, False, False, True]
     """
     num_classes = probabilities.shape[1]
-    own = probabilities.gather(1, labels[:, None]).squeeze(1)
+    label_probability = probabilities.gather(1, labels[:, None]).squeeze(1)
     counts = labels.bincount(minlength=num_classes)
-    thresholds = own.new_zeros(num_classes).index_add(0, labels, own) / counts
+    thresholds = label_probability.new_zeros(num_classes).index_add(0, labels, label_probability) / counts
     thresholds = thresholds.clamp(max=MAX_THRESHOLD)
     confident = torch.where(probabilities >= thresholds - ROUNDING, probabilities, -1.0)
     highest, confident_class = confident.max(1)
     others = probabilities.scatter(1, labels[:, None], -1.0)
     other, suggested = others.max(1)
     is_suspicious = (highest >= 0) & (confident_class != labels)
-    return LabelErrors(is_suspicious, torch.where(is_suspicious, confident_class, suggested), other - own)
+    return LabelErrors(is_suspicious, torch.where(is_suspicious, confident_class, suggested), other - label_probability)

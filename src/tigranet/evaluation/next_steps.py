@@ -19,7 +19,7 @@ CONFUSED_IMAGES, CONFUSED_SHARE = 3, 0.15
 """Two classes are confused if at least this many images, and this share of a class, are taken for the other."""
 SUSPECT_PROBABILITY = 0.9
 """An image with a wrong answer of at least this probability may have a wrong label."""
-WANTED_ACCURACY, LEAST_COVERAGE = 0.99, 0.5
+MIN_ACCURACY_OF_ANSWERS, LEAST_COVERAGE = 0.99, 0.5
 """A rejection level is recommended if this share of the answers is right and this share of the images is answered."""
 LARGE_DIFFERENCE = 2.0
 """Difference between two networks, in percentage points, that is worth a sentence."""
@@ -81,14 +81,14 @@ def _check_labels(report: Report) -> NextStep | None:
     suspects = [mistake for mistake in report.confident_mistakes if mistake.probability >= SUSPECT_PROBABILITY]
     if not suspects:
         return None
-    named = [
+    descriptions = [
         shorten(mistake.file) if mistake.file else f"{report.part} image {mistake.image}"
         for mistake in suspects[:MAX_NAMES]
     ]
     count = f"{len(suspects)} image{'' if len(suspects) == 1 else 's'}"
     text = (
         f"The network contradicts the label of {count} with a probability of at least {SUSPECT_PROBABILITY:.0%}. "
-        f"Wrong labels are found among such images: {_enumerate(named, len(suspects))}."
+        f"Wrong labels are found among such images: {_enumerate(descriptions, len(suspects))}."
     )
     return NextStep("Check these labels", text)
 
@@ -103,12 +103,12 @@ def _add_images(report: Report) -> NextStep | None:
     if not weak:
         return None
     weak.sort(key=lambda entry: -entry[0])
-    named = [
+    descriptions = [
         f"{_quote(row.name)} ({row.support - errors} of {row.support} right, {count} training images)"
         for errors, row, count in weak[:MAX_NAMES]
     ]
     has_own_images = report.made.get("data") not in (None, *REGISTRY)
-    text = f"These classes have the most wrong answers: {_enumerate(named, len(weak))}."
+    text = f"These classes have the most wrong answers: {_enumerate(descriptions, len(weak))}."
     if has_own_images:
         text += " After adding images of them, continue from this network:"
     options = f"--init {_model(report)}"
@@ -173,21 +173,23 @@ def _compare_with_rotated_cnn(report: Report) -> NextStep | None:
 def _use(report: Report) -> NextStep:
     predict = f"tigranet predict {_model(report)} {NEW_IMAGES} --csv answers.csv"
     everything = report.rejection[0] if report.rejection else None
-    wanted = [
+    accurate_levels = [
         level
         for level in report.rejection
-        if level.probability > 0 and level.coverage >= LEAST_COVERAGE and (level.accuracy or 0.0) >= WANTED_ACCURACY
+        if level.probability > 0
+        and level.coverage >= LEAST_COVERAGE
+        and (level.accuracy or 0.0) >= MIN_ACCURACY_OF_ANSWERS
     ]
-    if everything is None or (everything.accuracy or 0.0) >= WANTED_ACCURACY:
+    if everything is None or (everything.accuracy or 0.0) >= MIN_ACCURACY_OF_ANSWERS:
         text = "Classify new images. With --reject 0.9, images that the network is not sure of are marked as unknown."
         return NextStep("Use the network", text, predict)
-    if not wanted:
+    if not accurate_levels:
         text = (
             "No probability in the table makes 99\u00a0% of the answers right. Look at the label sets of --coverage "
             "instead: they contain the true class with the probability that you choose."
         )
         return NextStep("Use the network with care", text, f"{predict} --coverage 0.95")
-    level = wanted[0]
+    level = accurate_levels[0]
     text = (
         f"Answers of a probability of at least {level.probability:g}: {100 * level.coverage:.0f}\u00a0% of the "
         f"{report.part} images are answered, and {100 * (level.accuracy or 0.0):.1f}\u00a0% of these answers are "

@@ -54,25 +54,25 @@ def draw_invariance(
         draw_against_angle(accuracy_axes, lines, "accuracy (%)", chance)
 
 
-def save_invariance(folder: Path, found: Mapping[str, Invariance], chance: float | None = None) -> list[Path]:
+def save_invariance(folder: Path, invariances: Mapping[str, Invariance], chance: float | None = None) -> list[Path]:
     """Save the figure of :func:`draw_invariance` as ``angles.png`` and ``angles.svg``.
 
     Args:
         folder: Output folder. It is created if it does not exist.
-        found: Measurements by name of network.
+        invariances: Measurements by name of network.
         chance: Chance-level accuracy in per cent, drawn as a horizontal line.
 
     Returns:
         The paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    columns = 1 + any(result.accuracy is not None for result in found.values())
+    columns = 1 + any(result.accuracy is not None for result in invariances.values())
     with matplotlib.rc_context(FIGURE_STYLE):
-        names = [shorten(name, MAX_LEGEND_NAME_LENGTH) for name in islice(found, MAX_NETWORKS)]
+        names = [shorten(name, MAX_LEGEND_NAME_LENGTH) for name in islice(invariances, MAX_NETWORKS)]
         legend_rows = -(-(len(names) + 1) // legend_columns(names))
         figure = Figure(figsize=(5 * columns, 3.6 + 0.2 * max(0, legend_rows - 2)), layout="constrained")
         axes = figure.subplots(1, columns, squeeze=False)[0]
-        draw_invariance(axes[0], axes[1] if columns > 1 else None, found, chance)
-        if len(found) > MAX_NETWORKS:
-            figure.supxlabel(f"{MAX_NETWORKS} of {len(found)} networks drawn", fontsize=9, color="0.35")
+        draw_invariance(axes[0], axes[1] if columns > 1 else None, invariances, chance)
+        if len(invariances) > MAX_NETWORKS:
+            figure.supxlabel(f"{MAX_NETWORKS} of {len(invariances)} networks drawn", fontsize=9, color="0.35")
         return save_png_and_svg(figure, folder / "angles", dpi=160)

@@ -55,8 +55,7 @@ def summary_sentences(report: Report) -> list[str]:
     rivals = report.subjects[1:]
     if rivals:
         reached = [
-            f"{RIVAL_TEXT.get(rival.name, rival.name)} reaches {rival.robustness.moved['rotated']}\u00a0%"
-            for rival in rivals
+            f"{RIVAL_TEXT.get(cnn.name, cnn.name)} reaches {cnn.robustness.moved['rotated']}\u00a0%" for cnn in rivals
         ]
         unmoved = " and ".join(f"{subject.robustness.upright:.1f}" for subject in report.subjects[:2])
         if len(rivals) > 1:

@@ -37,8 +37,8 @@ def convolution(
     Returns:
         The filtered maps.
     """
-    mixed = _combine(beta, y.unsqueeze(2).unbind(1))
-    z = _combine(alpha.T.unsqueeze(-1), powers(mixed, laplacian, alpha.shape[1] - 1))
+    mixture = _combine(beta, y.unsqueeze(2).unbind(1))
+    z = _combine(alpha.T.unsqueeze(-1), powers(mixture, laplacian, alpha.shape[1] - 1))
     return z if omega is None else z * omega
 
 

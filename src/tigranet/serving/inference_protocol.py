@@ -70,7 +70,7 @@ def parse_request(body: bytes, header_length: str | None, max_images: int) -> In
     parameters = _parameters(request, "the request")
     identifier = request.get("id")
     if "id" in request and not isinstance(identifier, str):
-        raise ValueError("expected 'id' to be a string")
+        raise ValueError(f"expected 'id' to be a string, got {type(identifier).__name__}")
     outputs = _requested_outputs(request.get("outputs", []), parameters.get("binary_data_output") is True)
     images = _images(request.get("inputs"), memoryview(body)[json_bytes:], max_images)
     return InferenceRequest(images, outputs, identifier)

@@ -24,7 +24,7 @@ def name_models(models: Iterable[str]) -> dict[str, str]:
         >>> name_models(["runs/digits/", "steel=runs/7", "paper-mnist-012"])
         {'digits': 'runs/digits/', 'steel': 'runs/7', 'paper-mnist-012': 'paper-mnist-012'}
     """
-    named: dict[str, str] = {}
+    paths_by_name: dict[str, str] = {}
     for model in models:
         name, separator, path = model.partition("=")
         if not separator:
@@ -34,9 +34,9 @@ def name_models(models: Iterable[str]) -> dict[str, str]:
                 f"'{name}' cannot be the name of a model in an address: expected letters, digits, '.', '_' and '-', "
                 f"write NAME={path}"
             )
-        if name in named:
+        if name in paths_by_name:
             raise ValueError(f"two models are called '{name}': write NAME={path}")
-        named[name] = path
-    if not named:
+        paths_by_name[name] = path
+    if not paths_by_name:
         raise ValueError("expected at least one model")
-    return named
+    return paths_by_name

@@ -41,7 +41,12 @@ def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any
         A document in OpenAPI 3.1, as a JSON object.
     """
     name = {"name": "model", "in": "path", "required": True, "schema": {"type": "string", "enum": list(models)}}
-    choice = {"name": "model", "in": "query", "required": False, "schema": {"type": "string", "enum": list(models)}}
+    model_parameter = {
+        "name": "model",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string", "enum": list(models)},
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -92,8 +97,8 @@ def openapi_schema(models: Sequence[str], limits: ServerLimits) -> dict[str, Any
                 *(401, 404, 421),
                 parameters=[name],
             ),
-            "/predict": {"post": _predict(choice)},
-            "/explain": {"post": _explain(choice)},
+            "/predict": {"post": _predict(model_parameter)},
+            "/explain": {"post": _explain(model_parameter)},
             "/preview": {"post": _preview()},
             "/metrics": {
                 "get": {
@@ -176,16 +181,16 @@ def _infer(name: dict[str, Any], limits: ServerLimits) -> dict[str, Any]:
     }
 
 
-def _predict(choice: dict[str, Any]) -> dict[str, Any]:
+def _predict(model_parameter: dict[str, Any]) -> dict[str, Any]:
     summary = "Predict the class of one image file, which is the body."
-    return _post_file(summary, _content(_reference("Prediction")), choice)
+    return _post_file(summary, _content(_reference("Prediction")), model_parameter)
 
 
-def _explain(choice: dict[str, Any]) -> dict[str, Any]:
+def _explain(model_parameter: dict[str, Any]) -> dict[str, Any]:
     summary = "Predict the class of one image file, which is the body, and show the evidence for a class by pixel."
     name = "Name of the class to explain, by default the most probable one."
     explained = {"name": "class", "in": "query", "required": False, "description": name, "schema": {"type": "string"}}
-    return _post_file(summary, _content(_reference("Explanation")), choice, explained)
+    return _post_file(summary, _content(_reference("Explanation")), model_parameter, explained)
 
 
 def _preview() -> dict[str, Any]:

@@ -323,15 +323,15 @@ def names_of_infinite_tensors(module: nn.Module) -> set[str]:
     Returns:
         The names of those that hold NaN or infinity.
     """
-    named = {
+    tensors = {
         name: tensor
         for name, tensor in (*module.named_parameters(), *module.named_buffers())
         if tensor.is_floating_point()
     }
-    if not named:
+    if not tensors:
         return set()
-    is_finite = torch.stack([tensor.isfinite().all() for tensor in named.values()]).tolist()
-    return {name for name, finite in zip(named, is_finite, strict=True) if not finite}
+    is_finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()]).tolist()
+    return {name for name, finite in zip(tensors, is_finite, strict=True) if not finite}
 
 
 def _validation_batch_size(data: LabelledImages) -> int:

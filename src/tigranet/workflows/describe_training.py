@@ -92,5 +92,5 @@ def describe_choice(images: int, default: bool, gpu: bool, init: str | Path | No
         return start or "as requested"
     if quick:
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
-    choice = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
-    return f"{choice}; {start or '--architecture names another one'}"
+    reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
+    return f"{reason}; {start or '--architecture names another one'}"

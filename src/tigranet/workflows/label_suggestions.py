@@ -263,8 +263,8 @@ def _conflicting_labels(
         labels_of.setdefault(identities[position], []).append(int(labelled.images.labels[position]))
     suggestions = []
     for position in sorted(conflicting, key=lambda place: (identities[place], labelled.name(place))):
-        own = int(labelled.images.labels[position])
-        others = [label for label in labels_of[identities[position]] if label != own]
+        current_label = int(labelled.images.labels[position])
+        others = [label for label in labels_of[identities[position]] if label != current_label]
         suggested = max(sorted(set(others)), key=others.count)
         predicted = _suggestion(labelled, position, suggested, 1.0)
         suggestions.append(LabelSuggestion(**vars(predicted) | {"evidence": "identical image"}))

@@ -204,10 +204,10 @@ def train(
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     if automatic and architecture is None and not quick:
-        found = default_start(
+        shipped_start = default_start(
             preset, images, data_set.train.images.shape[1], boundary, chosen_window.window, margin, data_set.name
         )
-        init, start = found or (None, None)
+        init, start = shipped_start or (None, None)
     training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
 
     answer_options: dict[str, Any] = {
@@ -220,11 +220,11 @@ def train(
     }
     _print(console, *describe_data(data, data_set))
     new_network = partial(_new_network, layers, boundary, chosen_window.window, margin, seed, start)
-    rival: FirstAnswer | None = None
+    baseline: FirstAnswer | None = None
     if quick:
         with console.status("computing features") if console else nullcontext():
-            rival = first_answer(data_set, network=init or layers, **answer_options)
-        network = rival.network
+            baseline = first_answer(data_set, network=init or layers, **answer_options)
+        network = baseline.network
         layers = network.architecture
     else:
         network = new_network(data_set)
@@ -236,10 +236,10 @@ def train(
     _print(console, *data_notices(data_set))
     steps = training_recipe.epochs * -(-images // training_recipe.batch_size)
     if first and not quick and is_first_process() and steps >= SHORT_TRAINING:
-        rival = _accuracy_to_beat(data_set, console, answer_options)
-    if rival is not None:
-        goal = "" if quick or rival.accuracy is None else ": the accuracy to beat"
-        _print(console, f"linear classifier on invariant features: {rival}{goal}")
+        baseline = _accuracy_to_beat(data_set, console, answer_options)
+    if baseline is not None:
+        goal = "" if quick or baseline.accuracy is None else ": the accuracy to beat"
+        _print(console, f"linear classifier on invariant features: {baseline}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     checkpoints = None if folder is None else folder / CHECKPOINTS
     optional = {"folder": checkpoints, "hardware": hardware, "checkpoint_steps": checkpoint_steps}
@@ -259,8 +259,8 @@ def train(
             )
             _print(console, *validated.describe())
         if quick:
-            assert rival is not None
-            seconds = rival.seconds
+            assert baseline is not None
+            seconds = baseline.seconds
         else:
             seconds = train_module(network, data_set, training_recipe, console, **fit_options)
         origin = {
@@ -275,7 +275,7 @@ def train(
             "untested_classes": list(data_set.untested_classes),
             "init": None if init is None else str(init),
             "quick": quick,
-            "first_answer": None if rival is None else rival.to_json(),
+            "first_answer": None if baseline is None else baseline.to_json(),
             "cross_validation": None if validated is None else validated.to_json(),
         }
         saves = folder is not None and is_first_process()
@@ -297,7 +297,7 @@ def train(
             result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
             network.cpu()
             record = result.to_json() | origin
-            comparison = None if rival is None or quick else compare_with(rival, network, data_set)
+            comparison = None if baseline is None or quick else compare_with(baseline, network, data_set)
             picture = None
             if folder is not None and saves:
                 about = model_card(
@@ -322,7 +322,7 @@ def train(
         unreadable_files=loaded.unreadable_files,
         calibration=calibration,
         unknown_detector=unknown_detector,
-        first=rival,
+        first=baseline,
         comparison=comparison,
         cross_validation=validated,
         paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,

@@ -47,5 +47,5 @@ def blur(images: Float[Tensor, "batch maps height width"], weight: float) -> Flo
     Returns:
         The images, of the same size.
     """
-    share, choice = torch.rand(2, len(images), 1, 1, 1, device=images.device, dtype=images.dtype)
-    return images + weight * share * (choice < 0.5) * (smooth(images) - images)
+    share, draw = torch.rand(2, len(images), 1, 1, 1, device=images.device, dtype=images.dtype)
+    return images + weight * share * (draw < 0.5) * (smooth(images) - images)

@@ -81,8 +81,8 @@ def write_shard(
     unreadable: list[tuple[str, str]] = []
     with atomic_binary_write(folder / shard_name(number)) as file:
         archive = _Archive(file)
-        decoded = read_letterboxed([image.path for image in images], size, color, threads)
-        for image, (_, pixels) in zip(images, decoded, strict=True):
+        letterboxed = read_letterboxed([image.path for image in images], size, color, threads)
+        for image, (_, pixels) in zip(images, letterboxed, strict=True):
             step()
             if isinstance(pixels, UnreadableFile):
                 unreadable.append((image.name, pixels.reason))

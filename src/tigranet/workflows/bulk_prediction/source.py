@@ -107,10 +107,10 @@ def _divide(file: _File, part_size: int) -> Iterator[TarPart | ParquetPart | str
 
 def _files(source: str) -> Iterator[_File]:
     if is_url(source):
-        named = RemoteFiles(source).find(source)
-        for url in named:
-            if named == [source] or url.lower().endswith(FOUND_SUFFIXES):
-                yield _File(url, is_named=named == [source] or GLOB.search(source) is not None)
+        urls = RemoteFiles(source).find(source)
+        for url in urls:
+            if urls == [source] or url.lower().endswith(FOUND_SUFFIXES):
+                yield _File(url, is_named=urls == [source] or GLOB.search(source) is not None)
     elif GLOB.search(source) and not os.path.lexists(source):
         matches = sorted(glob(source, recursive=True))
         if not matches:
@@ -129,8 +129,8 @@ def _local_files(source: str) -> Iterator[_File]:
             "Parquet file"
         )
     is_folder = os.path.isdir(source)
-    found = find_images(Path(source), FOUND_SUFFIXES) if is_folder else expand_paths(source)
-    for item in found:
+    paths = find_images(Path(source), FOUND_SUFFIXES) if is_folder else expand_paths(source)
+    for item in paths:
         if isinstance(item, UnreadableFile):
             yield _File(str(item.path), item.reason, not is_folder)
         else:
