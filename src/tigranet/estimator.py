@@ -248,7 +248,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         preset = choose_preset(len(images), max(images.shape[2:]), trains_on_cuda()) if automatic else ""
         options = self._network_options(preset or self.architecture, images)
         if automatic and self.init == AUTO:
-            start = default_start(preset, *images.shape[:2], self.boundary, options["window"], self.margin)
+            count, channels = images.shape[:2]
+            start = default_start(preset, count, channels, self.boundary, options["window"], self.margin)
             if start is not None:
                 return start.network.with_classes(len(names), names)
         return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)

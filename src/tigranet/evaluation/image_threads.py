@@ -62,7 +62,7 @@ def apply_in_threads(function: Callable[[Tensor], Tensor], batches: Iterable[Ten
 
     with ExitStack() as stack:
         started: deque[_StartedBatch] = deque()
-        stack.callback(lambda: [batch.cancel() for batch in started])
+        stack.callback(_cancel, started)
         for batch in batches:
             parts = _split(batch, threads) if 1 < threads <= MAX_THREADS else [batch]
             if len(parts) == 1 or batch.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
@@ -106,6 +106,11 @@ class _StartedBatch:
             future.cancel()
         wait(self._futures)
         self._block.__exit__(None, None, None)
+
+
+def _cancel(batches: Iterable[_StartedBatch]) -> None:
+    for batch in batches:
+        batch.cancel()
 
 
 def _split(batch: Tensor, threads: int) -> list[Tensor]:

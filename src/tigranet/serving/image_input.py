@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.image_errors import UnreadableImageError
-from tigranet.data.image_io import decoded
+from tigranet.data.image_io import open_pixels
 from tigranet.data.letterbox import letterbox_bytes, letterbox_pixels
 from tigranet.data.luminance import fit_channels
 from tigranet.data.pillow_pixels import MAX_PIXELS
@@ -109,7 +109,7 @@ def _prepare(image: ImageInput, size: int, in_maps: int, max_pixels: int, canoni
         return RotatedImage(image_tensor.contiguous(), quarter_turns)
 
     if isinstance(image, bytes):
-        with decoded(io.BytesIO(image), working_bytes) as pixels:
+        with open_pixels(io.BytesIO(image), working_bytes) as pixels:
             return prepare(pixels)
     return prepare(_rows_of_array(image, in_maps, max_pixels))
 

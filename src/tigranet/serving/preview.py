@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from tigranet.data.image_errors import UnreadableImageError
-from tigranet.data.image_io import decoded
+from tigranet.data.image_io import open_pixels
 from tigranet.data.pixel_rows import unit_strips
 
 PREVIEW_SIDE = 1024
@@ -35,7 +35,7 @@ def preview_png(content: bytes, max_pixels: int) -> bytes:
             raise UnreadableImageError(f"has {height} x {width} pixels, expected at most {max_pixels:,} pixels")
         return 2 * height * width * 3
 
-    with decoded(io.BytesIO(content), working_bytes) as pixels:
+    with open_pixels(io.BytesIO(content), working_bytes) as pixels:
         color = pixels.channels == 3
         strips = [np.rint(255 * strip).astype(np.uint8) for strip in unit_strips(pixels, color)]
         image = Image.fromarray(np.concatenate(strips) if color else np.concatenate(strips)[..., 0])

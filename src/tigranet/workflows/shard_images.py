@@ -111,7 +111,7 @@ def write_shards(
     with hold_folder(folder, "is writing shards to"):
         _delete_staged_files(folder)
         _check_folder(folder, plan)
-        done = {number: index for number in range(plan.shards) if (index := read_index(folder, number, plan.checksum))}
+        done = {number: shard for number in range(plan.shards) if (shard := read_index(folder, number, plan.checksum))}
         resumed = len(done)
         write = partial(write_shard, folder, plan=plan.checksum, size=side, color=color)
         pending = ((number, images) for number, images in shard_images(plan, source, index) if number not in done)
