@@ -31,7 +31,7 @@ GPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),
     PresetRange("pyramid-large", max_side=40),
     PresetRange("pyramid-large", max_images=10_000, max_side=64),
-    PresetRange("pyramid", max_side=64),  # as accurate with many images, in a third of the time
+    PresetRange("pyramid", max_side=64),  # as accurate with many images, in about half the time
     PresetRange("pyramid-224"),
 )
 """The defaults on a GPU. These networks are more accurate, and take a hundred times as long on a CPU."""

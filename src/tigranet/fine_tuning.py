@@ -81,7 +81,7 @@ def start_name(preset: str, images: int) -> str | None:
         images: Number of training images.
 
     Returns:
-        The name, or None if there is no such network, or if it does not help with so many images.
+        The name. None if there is no such network, or if there are more images than :data:`START_LIMITS` allows.
 
     Example:
         >>> start_name("pyramid-small", 300), start_name("pyramid-small", 5_000)

@@ -31,8 +31,8 @@ class ImageEstimator(BaseEstimator):
 
     ``X`` is (n, H, W), (n, H, W, C) or (n, features). The network works with images of any height and width, so images
     (n, H, W) and (n, H, W, C) may have another size after ``fit``, but not another number of channels. See
-    :func:`tigranet.data.image_arrays.white_value` for how integers are brought to [0, 1]; after ``fit``, integers of 32
-    and 64 bits are divided by the value that ``fit`` divided by.
+    :func:`tigranet.data.image_arrays.find_max_value` for how integers are brought to [0, 1]; after ``fit``, integers of
+    32 and 64 bits are divided by the value that ``fit`` divided by.
     """
 
     architecture: str | Architecture

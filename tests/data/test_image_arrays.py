@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from tigranet.data.image_arrays import ImageFormat, num_channels, shape_of_images, white_value
+from tigranet.data.image_arrays import ImageFormat, find_max_value, num_channels, shape_of_images
 
 
 def test_rows_of_pixels_are_square_images_unless_their_shape_is_given():
@@ -47,12 +47,12 @@ def test_shapes_that_cannot_be_images_are_errors(shape, image_shape, message):
     ],
 )
 def test_the_value_of_white(pixels, white):
-    assert white_value(pixels) == white
+    assert find_max_value(pixels) == white
 
 
 def test_integers_of_more_than_16_bits_are_an_error():
     with pytest.raises(ValueError, match=r"16 bits, got 65536 .*\[0, 1\]"):
-        white_value(np.array([65536]))
+        find_max_value(np.array([65536]))
 
 
 def test_channels_are_moved_to_the_front_and_pixels_divided():

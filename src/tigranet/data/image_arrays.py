@@ -100,7 +100,7 @@ def largest_magnitude(pixels: np.ndarray) -> int:
     return max(int(pixels.max()), ~int(pixels.min()))
 
 
-def white_value(pixels: np.ndarray) -> int | None:
+def find_max_value(pixels: np.ndarray) -> int | None:
     """Return the value by which pixels are divided to bring them to [0, 1].
 
     Args:
@@ -114,7 +114,7 @@ def white_value(pixels: np.ndarray) -> int | None:
         ValueError: If wide integers do not fit into 16 bits.
 
     Example:
-        >>> [white_value(array) for array in (np.uint8([3]), np.int64([0, 1]), np.int64([0, 3]), np.array([0.5]))]
+        >>> [find_max_value(array) for array in (np.uint8([3]), np.int64([0, 1]), np.int64([0, 3]), np.array([0.5]))]
         [255, 1, 255, 1]
     """
     if pixels.dtype.kind in "iu":
@@ -145,7 +145,7 @@ class ImageFormat:
         Returns:
             The format.
         """
-        return cls(shape_of_images(pixels, image_shape), white_value(pixels))
+        return cls(shape_of_images(pixels, image_shape), find_max_value(pixels))
 
     def to_tensor(self, pixels: np.ndarray, name: str) -> Float[Tensor, "count channels height width"]:
         """Convert an array to images for a network, after a check against this format.
@@ -187,7 +187,7 @@ class ImageFormat:
 
     def _max_value_of(self, pixels: np.ndarray, name: str) -> int | None:
         if not is_wide_integer(pixels):
-            return white_value(pixels)
+            return find_max_value(pixels)
         if self.max_value is not None and (largest := largest_magnitude(pixels)) > self.max_value:
             raise ValueError(
                 f"{name} was fitted on images in [0, {self.max_value}], got integers up to {largest}: "

@@ -221,7 +221,7 @@ def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: b
         )
     sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
     size = size or default_size(sides, max_size)
-    max_values = white_values(source, names, headers)
+    max_values = find_max_values(source, names, headers)
     result = empty_images(sum(header.shape[0] for header in headers), channels[-1], size, size)
     position = 0
     for name, max_value in zip(names, max_values, strict=True):
@@ -237,7 +237,7 @@ def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: b
     return result
 
 
-def white_values(source: NpzSource, names: list[str], headers: list[ArrayHeader]) -> list[int]:
+def find_max_values(source: NpzSource, names: list[str], headers: list[ArrayHeader]) -> list[int]:
     """Return what the pixels of each array are divided by. Arrays of one wide integer type share one value.
 
     Args:

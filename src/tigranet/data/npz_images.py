@@ -13,7 +13,7 @@ from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_index import PART_NAMES
 from tigranet.data.letterbox import StoredImage, UnreadableFile, letterbox, letterbox_bytes
 from tigranet.data.luminance import array_to_grey
-from tigranet.data.npz_data import IMAGE_NAMES, NpzSource, white_values
+from tigranet.data.npz_data import IMAGE_NAMES, NpzSource, find_max_values
 from tigranet.data.npz_file import open_npz
 
 
@@ -87,7 +87,7 @@ def npz_images(path: Path) -> Iterator[ArrayImage | UnreadableFile]:
             source = NpzSource(path, archive)
             names = _image_arrays(path, source)
             integers = [name for name in names if source.header(name).dtype.kind in "iu"]
-            whites = white_values(source, integers, [source.header(name) for name in integers])
+            whites = find_max_values(source, integers, [source.header(name) for name in integers])
             white_of = dict(zip(integers, whites, strict=True))
             for name in names:
                 images = (pixels for block in source.blocks(name) for pixels in block)

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import copy_context
 
 import torch
@@ -60,9 +60,8 @@ def apply_in_threads(function: Callable[[Tensor], Tensor], batches: Iterable[Ten
         with torch.inference_mode(inference):  # a property of each thread
             return function(part)
 
-    with ExitStack() as stack:
-        started: deque[_StartedBatch] = deque()
-        stack.callback(_cancel, started)
+    started: deque[_StartedBatch] = deque()
+    try:
         for batch in batches:
             parts = _split(batch, threads) if 1 < threads <= MAX_THREADS else [batch]
             if len(parts) == 1 or batch.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
@@ -75,6 +74,9 @@ def apply_in_threads(function: Callable[[Tensor], Tensor], batches: Iterable[Ten
                 yield started.popleft().result()
         while started:
             yield started.popleft().result()
+    finally:
+        for unfinished in started:
+            unfinished.cancel()
 
 
 class _StartedBatch:
@@ -106,11 +108,6 @@ class _StartedBatch:
             future.cancel()
         wait(self._futures)
         self._block.__exit__(None, None, None)
-
-
-def _cancel(batches: Iterable[_StartedBatch]) -> None:
-    for batch in batches:
-        batch.cancel()
 
 
 def _split(batch: Tensor, threads: int) -> list[Tensor]:

@@ -54,13 +54,7 @@ def recur_on_torus(p, s, after, u, factor, layout, diagonal, new, p_new):
 def _ends_of_rows(p, s, after, u, factor, eight, diagonal, width, new, p_new):
     """Compute the first and the last column. Here, ``p`` starts at the row before the map and ``p_new`` at the map."""
     last = width - 1
-    columns = (
-        p[last - 1 :: width],
-        p[last::width],
-        p[::width],
-        p[1::width],
-    )  # in the order in which they lie on the torus
-    second_last, last_column, first_column, second = columns
+    second_last, last_column, first_column, second = p[last - 1 :: width], p[last::width], p[::width], p[1::width]
     after_first, after_last, u_first, u_last = after[::width], after[last::width], u[::width], u[last::width]
     new_first, new_last, p_first, p_last = new[::width], new[last::width], p_new[::width], p_new[last::width]
     minus_s, a, b, c, d = -s, second_last[0], last_column[0], first_column[0], second[0]  # of the row above
