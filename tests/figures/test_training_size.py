@@ -51,6 +51,13 @@ def test_numbers_of_images_are_tick_labels(axes):
     assert [label.get_text() for label in axes.get_xticklabels()] == ["50", "100", "500", "1,000", "5,000"]
 
 
+@pytest.mark.parametrize(("counts", "angle"), [([50, 100], 0), ([1_000, 3_000], 0), ([10_000, 24_336], 30)])
+def test_labels_of_large_numbers_that_are_close_together_are_tilted(axes, counts, angle):
+    draw_training_size(axes, [CURVES[0]._replace(training_images=counts, accuracies=CURVES[0].accuracies[:2])])
+    axes.figure.draw_without_rendering()
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {angle}
+
+
 def test_halving_the_error_rate_is_the_same_distance_everywhere(axes):
     draw_training_size(axes, CURVES)
     heights = axes.transData.transform([(50, accuracy) for accuracy in (60.0, 80.0, 90.0, 95.0)])[:, 1]
