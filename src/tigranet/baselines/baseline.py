@@ -6,6 +6,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tigranet.baselines.memory_format import channels_last_on_gpu
 from tigranet.notation import FC, Notation
 
 
@@ -26,6 +27,8 @@ class Baseline(nn.Module):
     """
 
     NOTATION: ClassVar[type[Notation]]
+    CHANNELS_LAST: ClassVar[bool] = False
+    """Whether the maps on a GPU are stored with the channels last, see :func:`channels_last_on_gpu`."""
     filters: nn.Sequential
     dropout: nn.Dropout
     """Between filters and classifier. A recipe may set its probability, which is 0 otherwise."""
@@ -66,6 +69,8 @@ class Baseline(nn.Module):
                 f"expected images of shape (batch, {expected}), got {tuple(images.shape)}: "
                 "resize the images, or build the network with another image_size or in_maps"
             )
+        if self.CHANNELS_LAST:
+            images = channels_last_on_gpu(images)
         return self.classifier(self.dropout(self.filters(images)))
 
     def extra_repr(self) -> str:

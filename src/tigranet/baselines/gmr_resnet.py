@@ -79,6 +79,7 @@ class GMRResNet(Baseline):
     """
 
     NOTATION = GMRArchitecture
+    CHANNELS_LAST = True
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tigranet.baselines.baseline import Baseline
 from tigranet.baselines.centred_pool import CentredMeanPool
+from tigranet.baselines.memory_format import channels_last_on_gpu
 from tigranet.baselines.resampling import on_pixels
 from tigranet.layers.standardise import Standardise
 from tigranet.notation import FC, Layer, Notation
@@ -159,7 +160,7 @@ class GroupConv(nn.Module):
         Returns:
             Maps in all orientations.
         """
-        return F.conv2d(y, self.weight(), padding=FILTER_SIDE // 2)
+        return F.conv2d(channels_last_on_gpu(y), self.weight(), padding=FILTER_SIDE // 2)
 
     def extra_repr(self) -> str:
         """Return the constructor arguments for ``repr``."""

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from tigranet.baselines.baseline import Baseline
+from tigranet.baselines.memory_format import channels_last_on_gpu
 from tigranet.notation import FC, Layer, Notation
 
 MAX_SIDE_OF_SMALL_IMAGES = 48
@@ -86,6 +87,7 @@ class ResidualBlock(nn.Module):
         Returns:
             The output maps.
         """
+        y = channels_last_on_gpu(y)  # after a grey image, whose only channel is first and last, they are not yet
         return F.relu(self.shortcut(y) + self.branch(y))
 
 
@@ -133,6 +135,7 @@ class ResNet(Baseline):
     """
 
     NOTATION = ResidualArchitecture
+    CHANNELS_LAST = True
 
     def __init__(
         self,
