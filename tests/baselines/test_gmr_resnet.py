@@ -12,14 +12,18 @@ from tigranet.baselines.gmr_resnet import NETWORKS, MissingPackageError
 NETWORK = """
 from torch import nn
 
+class Convolution(nn.Identity):
+    dw_fwd = inference_accelerate = True
+
 class Network(nn.Module):
     def __init__(self, **options):
         super().__init__()
         self.options = options
+        self.layer1 = nn.Sequential(Convolution())
         self.fc = nn.Linear(options["in_channels"], options["num_classes"])
 
     def forward(self, images):
-        return self.fc(images.mean((2, 3)))
+        return self.fc(self.layer1(images).mean((2, 3)))
 
 gmr_resnet18 = Network
 """
@@ -61,6 +65,12 @@ def test_the_network_of_the_package_is_built_for_the_images(repetition):
 def test_filters_and_pooling_can_be_chosen():
     options = GMRResNet("GMR[3]-GMR[5]-GMR[3]-GMR[7]", 5, 8, pooling=False).filters[0].options
     assert (options["gmr_conv_size"], options["skip_first_maxpool"]) == ([3, 5, 3, 7], True)
+
+
+@pytest.mark.usefixtures("package")
+def test_convolutions_use_whole_filters():
+    layer = GMRResNet("gmr-resnet18", 5, 8).filters[0].layer1[0]
+    assert (layer.dw_fwd, layer.inference_accelerate) == (False, False)
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):

@@ -96,9 +96,25 @@ class GMRResNet(Baseline):
             gmr_conv_size=[layer.side for layer in self.architecture.layers if isinstance(layer, GMR)],
             skip_first_maxpool=not pooling,
         )
+        _use_whole_filters(network)
         self.classifier = nn.Sequential(network.fc)
         network.fc = nn.Identity()
         self.filters = nn.Sequential(network)
+
+
+def _use_whole_filters(network: Any) -> None:
+    """Let each convolution of the package compute its filters in each step and use them in one convolution.
+
+    By default, the package convolves every map by itself with one filter per ring, and then mixes the results. Both
+    compute the same sums, but convolutions of single maps cannot use the tensor cores of a GPU.
+
+    Args:
+        network: A network of the package.
+    """
+    for layer in network.modules():
+        if hasattr(layer, "dw_fwd"):
+            layer.dw_fwd = False
+            layer.inference_accelerate = False  # which would keep the filters of the last call of eval()
 
 
 def _networks() -> Any:
