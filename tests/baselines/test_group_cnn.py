@@ -1,3 +1,4 @@
+import copy
 import itertools
 import re
 
@@ -137,6 +138,20 @@ def test_gradients_reach_every_parameter():
     net = GroupCNN("LC[4,3]-P[2]-GC[4]-FC[16]", 3, 12)
     F.cross_entropy(net(torch.rand(16, 1, 12, 12)), torch.arange(16) % 3).backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in net.parameters())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+def test_in_16_bits_on_a_gpu_convolution_and_gradients_are_those_of_the_cpu_up_to_rounding():
+    conv, y, weights = GroupConv(4, 3, 8), torch.rand(16, 32, 9, 9), torch.randn(16, 24, 9, 9)
+    expected, results = [], []
+    for device, values in (("cpu", expected), ("cuda", results)):
+        net, maps = copy.deepcopy(conv).to(device), y.to(device).requires_grad_()
+        with torch.autocast("cuda", torch.bfloat16, enabled=device == "cuda"):
+            convolved = net(maps)
+        gradients = torch.autograd.grad((convolved.float() * weights.to(device)).sum(), (maps, net.w))
+        values += [convolved.detach().float().cpu(), *(gradient.cpu() for gradient in gradients)]
+    for result, exact in zip(results, expected, strict=True):
+        assert 0 < (result - exact).norm() < 0.02 * exact.norm()
 
 
 # It is a well-behaved module

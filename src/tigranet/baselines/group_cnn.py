@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tigranet.baselines.baseline import Baseline
 from tigranet.baselines.centred_pool import CentredMeanPool
+from tigranet.baselines.filter_gradient import convolve
 from tigranet.baselines.memory_format import channels_last_on_gpu
 from tigranet.baselines.resampling import on_pixels
 from tigranet.layers.standardise import Standardise
@@ -160,7 +161,11 @@ class GroupConv(nn.Module):
         Returns:
             Maps in all orientations.
         """
-        return F.conv2d(channels_last_on_gpu(y), self.weight(), padding=FILTER_SIDE // 2)
+        y, weight = channels_last_on_gpu(y), self.weight()
+        if y.is_cuda and torch.is_autocast_enabled("cuda") and not self.from_images:
+            dtype = torch.get_autocast_dtype("cuda")
+            return convolve(y.to(dtype), weight.to(dtype))
+        return F.conv2d(y, weight, padding=FILTER_SIDE // 2)
 
     def extra_repr(self) -> str:
         """Return the constructor arguments for ``repr``."""
@@ -187,7 +192,12 @@ class NormReLU(nn.Module):
         Returns:
             Maps of the same shape.
         """
-        return F.relu(self.norm(z.unflatten(1, (self.maps, -1)))).flatten(1, 2)
+        if not z.is_cuda:
+            return F.relu(self.norm(z.unflatten(1, (self.maps, -1)))).flatten(1, 2)
+        # On a GPU, PyTorch normalises a map with one block of threads, unless the maps are the last dimension.
+        by_orientation = z.permute(0, 2, 3, 1).unflatten(3, (self.maps, -1)).mT
+        rows = F.relu(self.norm(by_orientation.reshape(-1, self.maps, 1, 1, 1)))
+        return rows.reshape(by_orientation.shape).mT.flatten(3).permute(0, 3, 1, 2)
 
 
 class OrientationPool(nn.Module):
