@@ -1,6 +1,8 @@
 """The progress bar of a training."""
 
 import io
+import re
+from itertools import count
 
 import pytest
 import torch
@@ -43,6 +45,18 @@ def test_the_expected_duration_is_printed_once(images, monkeypatch):
     monkeypatch.setattr("tigranet.training.progress.LONG_TRAINING", 0.0)
     assert "--quick gives a first model in seconds" in shown(images, images, epochs=20)
     assert "expected" not in shown(images, images, epochs=3)  # over before it is known
+
+
+@pytest.mark.parametrize("validated", [True, False])
+def test_the_expected_duration_includes_the_steps_before_it_is_known(images, monkeypatch, validated):
+    clock = count()  # one second passes between two looks at it
+    monkeypatch.setattr("tigranet.training.progress.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("tigranet.training.progress.TIMED_SECONDS", 1e9)
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown(images, images if validated else None, epochs=20))  # without colours
+    (seconds,) = re.findall(r"expected duration: about (\d+) s", text)
+    # The clock is read at the start, once in each of the two first steps and of the ten timed ones, and at the end. A
+    # timed step takes one second. 28 of 40 steps remain.
+    assert int(seconds) == 13 + 28
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 from images import fill
 from tigranet.data import load_user_data
-from tigranet.workflows.describe_training import describe_data, describe_network
+from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
 
 
 def test_the_original_sizes_and_the_scaling_are_described(tmp_path):
     fill(tmp_path / "photos", {"a": 10, "b": 10}, size=(30, 40))
     data, _ = load_user_data(tmp_path / "photos", size=20)
     first, second = describe_data(tmp_path / "photos", data)
-    assert first == "photos: 14 training images, 4 validation and 2 test images of 2 classes" or "of 2 classes" in first
+    parts = ", ".join(
+        f"{len(part.labels)} {name}"
+        for name, part in (("training images", data.train), ("validation", data.validation))
+    )
+    assert first == f"photos: {parts} and {len(data.test.labels)} test images of 2 classes"
     assert "images: 20x20 pixels, grey, scaled so that the longer side of 40 pixels becomes 20" in second
     assert "--size" in second
     for file in (tmp_path / "photos").rglob("*.png"):  # the pixels are in the cache
@@ -23,3 +27,14 @@ def test_named_data_are_called_upright_where_that_is_known(small):
 
 def test_the_network_has_its_number_of_parameters():
     assert describe_network("paper", 441970, "as requested") == "network: paper, 441,970 parameters, as requested"
+
+
+def test_a_cpu_names_the_more_accurate_network_of_a_gpu():
+    options = {"images": 300, "default": True, "init": None, "quick": False, "gpu_preset": "pyramid-large"}
+    assert "--architecture pyramid-large" in describe_choice(gpu=False, **options)
+    assert "pyramid-large" not in describe_choice(gpu=True, **options)
+    assert "pyramid-large" not in describe_choice(gpu=False, **(options | {"default": False}))
+    assert "pyramid-large" not in describe_choice(gpu=False, **(options | {"quick": True}))
+    with_start = describe_choice(gpu=False, **(options | {"init": "model/"}))
+    assert "starts from 'model/'" in with_start
+    assert "--architecture pyramid-large" in with_start

@@ -12,7 +12,8 @@ from tigranet.training.duration import describe_duration
 WARM_UP_STEPS = 2
 """Number of first steps that are not timed, because kernels are compiled in them."""
 TIMED_STEPS, TIMED_SECONDS = 10, 10.0
-"""The duration is estimated after this many steps and a validation, at the latest after this many seconds."""
+"""The duration is estimated after this many steps and, if there are validation images, one validation; at the latest
+after this many seconds."""
 LONG_TRAINING = 60.0
 """Expected duration in seconds above which the user is told how to get a faster answer."""
 
@@ -35,7 +36,9 @@ class FitProgress(L.Callback):
             console=console,
         )
         self.task = TaskID(0)
-        self.steps, self.last_step, self.start = 0, 0, 0.0
+        self.steps, self.last_step = 0, 0
+        self.begin, self.start = 0.0, 0.0
+        """When the training began, and when the first timed step did."""
         self.has_validated = self.has_estimate = False
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
@@ -53,6 +56,8 @@ class FitProgress(L.Callback):
             accuracy="-",
         )
         self.bar.start()
+        self.begin = perf_counter()
+        self.has_validated = not trainer.enable_validation
 
     def on_train_batch_end(self, trainer: L.Trainer, *_: Any) -> None:
         """Advance the bar by one step, and print the expected duration when it is known.
@@ -72,7 +77,8 @@ class FitProgress(L.Callback):
         is_timed = (timed >= TIMED_STEPS and self.has_validated) or seconds >= TIMED_SECONDS
         if is_timed and not self.has_estimate:
             self.has_estimate = True
-            self._print_duration(seconds / timed * (int(trainer.estimated_stepping_batches) - trainer.global_step))
+            remaining = seconds / timed * (int(trainer.estimated_stepping_batches) - trainer.global_step)
+            self._print_duration(perf_counter() - self.begin + remaining)
 
     def on_validation_end(self, *_: Any) -> None:
         """Remember that the time includes a validation."""

@@ -70,7 +70,9 @@ def describe_network(name: str, parameters: int, reason: str) -> str:
     return f"network: {name}, {parameters:,} parameters, {reason}"
 
 
-def describe_choice(images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool) -> str:
+def describe_choice(
+    images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool, gpu_preset: str = ""
+) -> str:
     """Explain the choice of the network.
 
     Args:
@@ -79,6 +81,7 @@ def describe_choice(images: int, default: bool, gpu: bool, init: str | Path | No
         gpu: Whether it is trained on a GPU.
         init: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
+        gpu_preset: The preset that is the default for these images on a GPU, if it is another one.
 
     Returns:
         The reason, for the header of a training.
@@ -93,4 +96,7 @@ def describe_choice(images: int, default: bool, gpu: bool, init: str | Path | No
     if quick:
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
     reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
-    return f"{reason}; {start or '--architecture names another one'}"
+    hint = "--architecture names another one"
+    if gpu_preset and not gpu:
+        hint = f"--architecture {gpu_preset}, the default on a GPU, is more accurate, but much slower on a CPU"
+    return "; ".join([reason, *([start] if start else []), hint])

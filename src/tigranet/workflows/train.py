@@ -200,7 +200,7 @@ def train(
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
-    preset = choose_preset(images, max(height, width), gpu)
+    preset, gpu_preset = (choose_preset(images, max(height, width), on_gpu) for on_gpu in (gpu, True))
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     if automatic and architecture is None and not quick:
@@ -228,7 +228,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = describe_choice(images, not architecture, gpu, init, quick)
+    reason = describe_choice(images, not architecture, gpu, init, quick, gpu_preset if gpu_preset != preset else "")
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:

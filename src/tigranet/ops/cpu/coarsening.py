@@ -4,16 +4,16 @@ from typing import no_type_check
 
 import numpy as np
 
-from tigranet.ops.cpu.compile import compile_exact, kernel
+from tigranet.ops.cpu.compile import compile_inlined, kernel
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _smooth_number(a, b, c, d, outer, inner):
     return outer * (a + d) + inner * (b + c)
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _smooth(a, b, c, d, outer, inner, out):
     """Compute outer * (a + d) + inner * (b + c), which has the same bits when the four are reversed."""
@@ -50,7 +50,7 @@ def coarsen(y, rows, columns, row_weights, column_weights, maps, first, last, ou
             )  # fmt: skip
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _combine(a, b, weight_a, weight_b, out):
     for i in range(len(out)):

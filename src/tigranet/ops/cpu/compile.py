@@ -64,6 +64,23 @@ def compile_reassociated(function: Callable[..., Any]) -> Any:
     return _compile(function, PART_OF_KERNEL | {"fastmath": {"reassoc", "nsz"}})
 
 
+def compile_inlined(function: Callable[..., Any]) -> Any:
+    """Compile an exact function that becomes a part of each function that calls it.
+
+    This makes kernels faster that call it for single rows or maps, and takes longer to compile. It is also needed where
+    a function calls a reassociated one in its loop: otherwise the process that compiles the kernel would run the
+    function as it was compiled by itself, and later processes as it was optimised again within the stored kernel, which
+    adds in another order.
+
+    Args:
+        function: A function in the part of Python that numba compiles.
+
+    Returns:
+        The compiled function. Other compiled functions may call it, Python may not.
+    """
+    return _compile(function, PART_OF_KERNEL | {"forceinline": True})
+
+
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that is called from Python, not from other compiled functions.
 

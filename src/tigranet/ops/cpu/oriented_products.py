@@ -8,7 +8,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from tigranet.ops.cpu.compile import compile_exact, kernel
+from tigranet.ops.cpu.compile import compile_exact, compile_inlined, kernel
 from tigranet.ops.cpu.stencil import copy
 
 
@@ -91,7 +91,7 @@ def _add(total, term):
         total[i] += term[i]
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _gradient_of_rows(above, here, below, x, y):
     """Compute the gradient (x, y); the three rows start one to the left of the first node."""
@@ -110,7 +110,7 @@ def _gradient(p, x, y, layout):
     _gradient_of_rows(above, p[lo - 1 : hi + 1], below, x[lo:hi], y[lo:hi])
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _twist_of_rows(xa, xh, xb, ya, yh, yb, real, imaginary):
     """Compute f_xx - f_yy and f_xy + f_yx from the rows above, here and below of x = f_x and of y = f_y."""
@@ -149,7 +149,7 @@ def _derivatives(image, layout, p, first_order, second_order):
     _twist(first_order[0], first_order[1], second_order[0], second_order[1], layout)
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _product(fx, fy, gx, gy, real, imaginary):
     for i in range(len(real)):
@@ -181,7 +181,7 @@ def oriented_products(mixtures, layout, kinds, first, last, out):
                 _from_field(out[image, level * parts + part, pair], products[part], layout)
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _product_backward(fx, fy, gx, gy, real, imaginary, d_fx, d_fy, d_gx, d_gy):
     """Compute the gradients by f and g from those by the products."""
@@ -192,7 +192,7 @@ def _product_backward(fx, fy, gx, gy, real, imaginary, d_fx, d_fy, d_gx, d_gy):
         d_gy[i] = real[i] * fy[i] - imaginary[i] * fx[i]
 
 
-@compile_exact
+@compile_inlined
 @no_type_check
 def _adjoint_of_rows(xa, xh, xb, ya, yh, yb, sign, out):
     """Apply the adjoint of the stencil to the fields x and sign * y."""

@@ -4,7 +4,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from tigranet.ops.cpu.compile import compile_exact, compile_reassociated, kernel
+from tigranet.ops.cpu.compile import compile_exact, compile_inlined, compile_reassociated, kernel
 from tigranet.ops.cpu.stencil import PIECE, from_flat, load, multiply, recur, wrap
 
 
@@ -32,17 +32,54 @@ def _deviations(t, s, centre):
     return total, squares
 
 
+@compile_reassociated
+@no_type_check
+def _plus(total, term):
+    """Add a term to a sum over nodes. The compiler may reorder these sums, also in functions that are exact."""
+    return total + term
+
+
+@compile_inlined
+@no_type_check
+def _step_with_deviations(above, here, below, s, before, factor, sign, eight, diagonal, new, p_new, centre):
+    """Run one :func:`~tigranet.ops.cpu.stencil.step` and return what :func:`_deviations` does, in one pass."""
+    zero, minus = s.dtype.type(0), s.dtype.type(-1)
+    total, squares = zero, zero
+    for i in range(len(new)):
+        neighbours = (above[i + 1] + below[i + 1]) + (here[i] + here[i + 2])
+        if eight:
+            neighbours += diagonal * ((above[i] + below[i + 2]) + (above[i + 2] + below[i]))
+        value = factor * (minus * s[i] * neighbours) + sign * before[i]
+        value = value if s[i] > zero else zero
+        new[i] = value
+        p_new[i] = s[i] * value
+        d = abs(value) - centre
+        d = d if s[i] > zero else zero
+        total = _plus(total, d)
+        squares = _plus(squares, d * d)
+    return total, squares
+
+
+@compile_inlined
+@no_type_check
+def _recur(p, s, before, factor, sign, layout, diagonal, new, p_new, lo, hi, centre):
+    """Run one step over the flat entries ``lo`` to ``hi``, and return the deviations of the result from ``centre``."""
+    stride = layout[2]
+    return _step_with_deviations(
+        p[lo - stride - 1 : hi - stride + 1], p[lo - 1 : hi + 1], p[lo + stride - 1 : hi + stride + 1],
+        s[lo:hi], before[lo:hi], factor, sign, layout[3] == 8, diagonal, new[lo:hi], p_new[lo:hi], centre,
+    )  # fmt: skip
+
+
 @compile_exact
 @no_type_check
-def _add_piece(t, s, lo, hi, count, nodes_so_far, mean, squares, guess):
+def _add_piece(t, s, lo, hi, count, nodes_so_far, mean, squares, centre, d, d2):
     """Merge the moments of the first ``nodes_so_far`` nodes with those of ``count`` more.
 
-    The moments of a piece come from the corrected two-pass formula, and Chan's formula merges them. The first pass,
-    for the mean, is skipped where ``guess`` is within a standard deviation of the mean: the correction then loses at
-    most one bit.
+    ``d`` and ``d2`` are the deviations from ``centre``, a guess of the mean. The moments of a piece come from the
+    corrected two-pass formula, and Chan's formula merges them. The first pass, for the mean, is skipped where the guess
+    is within a standard deviation of the mean: the correction then loses at most one bit.
     """
-    centre = t.dtype.type(guess)
-    d, d2 = _deviations(t[lo:hi], s[lo:hi], centre)
     if not np.float64(d) * np.float64(d) * 2 <= np.float64(d2) * count:
         centre = t.dtype.type(np.float64(_sum_of_magnitudes(t[lo:hi], s[lo:hi])) / count)
         d, d2 = _deviations(t[lo:hi], s[lo:hi], centre)
@@ -97,16 +134,18 @@ def statistics(z, active, masked, s, layout, diagonal, order, first, last, phi):
         mean = 0.0
         for k in range(order + 1):
             new = k % 3
-            guess, mean, squares, nodes_so_far = mean, 0.0, 0.0, np.int64(0)  # for a plain 0, numba compiles twice
+            centre, mean, squares, nodes_so_far = z.dtype.type(mean), 0.0, 0.0, np.int64(0)  # 0 would compile twice
             for top in range(0, height, rows):
                 count = min(rows, height - top)
                 lo, hi = (top + 1) * stride + 1, (top + count) * stride + 1 + width
-                if k == 1:
-                    recur(p[0], s, zeros, one, one, layout, diagonal, t[new], p[1], lo, hi)
-                elif k:
-                    before = t[(k + 1) % 3]
-                    recur(p[(k + 1) % 2], s, before, one + one, -one, layout, diagonal, t[new], p[k % 2], lo, hi)
-                mean, squares = _add_piece(t[new], s, lo, hi, count * width, nodes_so_far, mean, squares, guess)
+                if k:
+                    before, factor, sign = (zeros, one, one) if k == 1 else (t[(k + 1) % 3], one + one, -one)
+                    d, d2 = _recur(
+                        p[(k + 1) % 2], s, before, factor, sign, layout, diagonal, t[new], p[k % 2], lo, hi, centre
+                    )
+                else:
+                    d, d2 = _deviations(t[0, lo:hi], s[lo:hi], centre)
+                mean, squares = _add_piece(t[new], s, lo, hi, count * width, nodes_so_far, mean, squares, centre, d, d2)
                 nodes_so_far += count * width
             if 0 < k < order and (wrap_rows or wrap_columns):
                 wrap(p[k % 2], layout)
