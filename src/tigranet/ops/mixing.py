@@ -2,7 +2,8 @@
 
 On a CPU all mixtures of a large batch are more than a cache holds, and writing them to memory to read them again takes
 as long as the matrix product that makes them. The fused version therefore processes a few images at a time. On a GPU,
-and where a cache holds all mixtures, it is the matrix product followed by the fused sum.
+and where a cache holds all mixtures, it is the matrix product followed by the fused sum. On a torus, the CPU mixes
+Fourier coefficients instead where this takes fewer operations (:mod:`tigranet.ops.spectral_mixing`).
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.ops import spectral_mixing
 from tigranet.ops.chebyshev import basis_into, chebyshev_sum, sum_into
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
@@ -71,9 +73,13 @@ def _check(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> str | Non
 
 @mixed_chebyshev_sum.fused
 def _fused(weights: Tensor, y: Tensor, laplacian: Any, degree: int) -> Tensor:
-    if y.is_cuda or torch.is_autocast_enabled("cpu") or len(y) * _bytes_per_image(weights, y) <= _max_mixture_bytes():
+    if y.is_cuda or torch.is_autocast_enabled("cpu"):
         return chebyshev_sum(mix(weights, y), laplacian, degree)
-    return forward(weights, y, degree, GridSpec.of(laplacian))
+    grid = GridSpec.of(laplacian)
+    fits_in_cache = len(y) * _bytes_per_image(weights, y) <= _max_mixture_bytes()
+    if fits_in_cache and not spectral_mixing.pays(weights, y, degree, grid):
+        return chebyshev_sum(mix(weights, y), laplacian, degree)
+    return forward(weights, y, degree, grid)
 
 
 def _reference(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
@@ -100,6 +106,8 @@ backward = CustomOp(
 @forward.implementation("cpu")
 def _cpu(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
     weights, y = weights.detach(), y.detach()
+    if spectral_mixing.pays(weights, y, degree, grid):
+        return spectral_mixing.forward(weights, y, degree, grid)
     z = y.new_empty(len(y), len(weights) // (degree + 1), y.shape[2])
     for part, u in _parts(weights, y):
         torch.bmm(weights.expand(len(u), -1, -1), y[part], out=u)
@@ -110,6 +118,8 @@ def _cpu(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
 @backward.implementation("cpu")
 def _cpu_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> tuple[Tensor, Tensor]:
     g, weights, y = g.detach(), weights.detach(), y.detach()
+    if spectral_mixing.pays(weights, y, degree, grid):
+        return spectral_mixing.backward(g, weights, y, degree, grid)
     g_weights, g_y = torch.zeros_like(weights, memory_format=torch.contiguous_format), y.new_empty(y.shape)
     for part, t in _parts(weights, y):
         basis_into(t, g[part], degree, grid)

@@ -8,6 +8,8 @@ from torch import Tensor
 
 NO_MASK = np.empty((1, 0), np.uint8)
 """What a kernel is given in place of a mask where there is none."""
+PIECE_BYTES = 128
+"""Size of the values at one pixel of the signals that :mod:`tigranet.ops.cpu.torus_spectrum` transforms at once."""
 
 
 def as_array(tensor: Tensor) -> Any:
