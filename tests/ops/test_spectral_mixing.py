@@ -48,8 +48,8 @@ def assert_agree(weights, y, grid, degree, g):
 @pytest.mark.parametrize(("neighbours", "diagonal"), [(4, 1.0), (8, 1.0), (8, 0.3)])
 def test_all_kinds_of_grids(size, neighbours, diagonal, dtype, calls):
     grid = GridLaplacian(*size, neighbours=neighbours, boundary="torus", diagonal=diagonal)
-    y, g = torch.randn(3, 17, grid.num_nodes, dtype=dtype), torch.randn(3, 11, grid.num_nodes, dtype=dtype)
-    assert_agree(torch.randn(44, 17, dtype=dtype), y, grid, 3, g)
+    y, g = torch.randn(3, 21, grid.num_nodes, dtype=dtype), torch.randn(3, 17, grid.num_nodes, dtype=dtype)
+    assert_agree(torch.randn(68, 21, dtype=dtype), y, grid, 3, g)
     assert calls == ["forward", "backward"]
 
 
@@ -64,16 +64,16 @@ def test_all_degrees_and_batches(degree, batch, calls):
 
 def test_many_parts_of_images_and_of_weights(calls, monkeypatch):
     monkeypatch.setattr(spectral_mixing, "MAX_SPECTRUM_BYTES", 1)
-    monkeypatch.setattr(spectral_mixing, "MAX_WEIGHT_BYTES", 3 * 4 * 12 * 11)  # of three groups
+    monkeypatch.setattr(spectral_mixing, "MAX_WEIGHT_BYTES", 3 * 4 * 16 * 17)  # of three groups
     grid = GridLaplacian(6, 6, boundary="torus")
-    assert_agree(torch.randn(24, 11), torch.randn(13, 11, 36), grid, 1, torch.randn(13, 12, 36))
+    assert_agree(torch.randn(32, 17), torch.randn(13, 17, 36), grid, 1, torch.randn(13, 16, 36))
     assert calls == ["forward", "backward"]
 
 
 def test_maps_weights_and_gradients_in_other_memory_layouts(calls):
     grid = GridLaplacian(4, 5, boundary="torus")
-    weights = torch.randn(3, 18, 16).transpose(1, 2).flatten(0, 1)[:, ::2]
-    y, g = torch.randn(4, 20, 9).transpose(1, 2), torch.randn(4, 18, 20)[:, 1:17]
+    weights = torch.randn(3, 36, 16).transpose(1, 2).flatten(0, 1)[:, ::2]
+    y, g = torch.randn(4, 20, 18).transpose(1, 2), torch.randn(4, 18, 20)[:, 1:17]
     assert_agree(weights, y, grid, 2, g)
     assert_agree(weights, y[:1].expand(4, -1, -1), grid, 2, g.sum().expand(4, 16, 20))
     assert calls == ["forward", "backward"] * 2
@@ -100,8 +100,28 @@ def test_shifts_and_quarter_turns_commute_with_it(size, dtype, calls):
     assert calls == ["forward"] * 4
 
 
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize(("size", "in_maps", "maps"), [((28, 28), 107, 35), ((6, 6), 67, 33), ((33, 21), 60, 35)])
+def test_an_image_has_the_same_bits_in_every_batch(size, in_maps, maps, threads, calls, monkeypatch):
+    threads_before = torch.get_num_threads()
+    grid, weights = GridLaplacian(*size, boundary="torus", diagonal=0.3), torch.randn(4 * maps, in_maps)
+    y = torch.randn(5, in_maps, grid.num_nodes)[[0, 1, 0, 2, 0, 3, 4, 0]]
+    torch.set_num_threads(threads)
+    try:
+        with using("fused"):
+            z, few = mixed_chebyshev_sum(weights, y, grid, 3), mixed_chebyshev_sum(weights, y[2:4], grid, 3)
+            monkeypatch.setattr(spectral_mixing, "MAX_SPECTRUM_BYTES", 1)
+            parts = mixed_chebyshev_sum(weights, y, grid, 3)
+    finally:
+        torch.set_num_threads(threads_before)
+    assert all(torch.equal(z[i], z[0]) for i in (2, 4, 7))
+    assert torch.equal(few, z[2:4])
+    assert torch.equal(parts, z)
+    assert calls == ["forward"] * 3
+
+
 def test_an_image_that_is_not_finite_does_not_change_the_others(calls):
-    grid, weights, y = GridLaplacian(5, 6, boundary="torus"), torch.randn(24, 9), torch.randn(4, 9, 30)
+    grid, weights, y = GridLaplacian(5, 6, boundary="torus"), torch.randn(48, 17), torch.randn(4, 17, 30)
     with using("fused"):
         expected = mixed_chebyshev_sum(weights, y, grid, 2)
         y[1] = torch.nan
@@ -113,8 +133,8 @@ def test_an_image_that_is_not_finite_does_not_change_the_others(calls):
 
 def test_gradients(calls):
     grid = GridLaplacian(3, 4, boundary="torus")
-    weights = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
-    y = torch.randn(8, 3, 12, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(16, 8, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(2, 8, 12, dtype=torch.float64, requires_grad=True)
     with using("fused"):
         assert gradcheck(lambda *parts: mixed_chebyshev_sum(*parts, grid, 1), (weights, y))
         assert gradgradcheck(lambda *parts: mixed_chebyshev_sum(*parts, grid, 1), (weights, y))
@@ -122,10 +142,10 @@ def test_gradients(calls):
 
 
 def test_the_operators_pass_the_checks_of_pytorch(calls):
-    weights, y = torch.rand(32, 9, requires_grad=True), torch.rand(4, 9, 20, requires_grad=True)
+    weights, y = torch.rand(32, 17, requires_grad=True), torch.rand(2, 17, 20, requires_grad=True)
     grid = (4, 5, 8, True, 0.3)
     torch.library.opcheck(torch.ops.tigranet.mixed_chebyshev_sum.default, (weights, y, 1, *grid))
-    args = (torch.rand(4, 16, 20), weights.detach(), y.detach(), 1, *grid)
+    args = (torch.rand(2, 16, 20), weights.detach(), y.detach(), 1, *grid)
     torch.library.opcheck(torch.ops.tigranet.mixed_chebyshev_sum_backward.default, args)
     assert set(calls) == {"forward", "backward"}
 
@@ -137,6 +157,8 @@ def test_the_operators_pass_the_checks_of_pytorch(calls):
         (GridLaplacian(2, 20, boundary="torus"), 8, 32, 32),  # the rows do not wrap around
         (GridLaplacian(3, 5, boundary="torus"), 8, 32, 32),  # fewer nodes than a vector has numbers
         (GridLaplacian(6, 7, boundary="torus"), 1, 31, 32),  # fewer signals than a piece
+        (GridLaplacian(6, 7, boundary="torus"), 8, 15, 32),  # fewer maps than a vector has numbers
+        (GridLaplacian(6, 7, boundary="torus"), 8, 32, 15),
         (GridLaplacian(6, 7, boundary="torus"), 0, 32, 32),
     ],
 )

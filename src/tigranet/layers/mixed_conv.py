@@ -23,7 +23,7 @@ class MixedConv(nn.Module):
 
     Mixing commutes with filtering. With fewer input maps than output maps the polynomials are applied first, to
     ``in_maps`` maps. Otherwise the maps are mixed first, and the polynomials are summed by Clenshaw's recurrence, on
-    ``out_maps`` maps.
+    ``out_maps`` maps. On a torus, a CPU mixes the Fourier coefficients of the maps instead where this is faster.
 
     Mixing is a matrix product, which guarantees no order of addition: the result rotates with the image up to
     rounding, not bit for bit.

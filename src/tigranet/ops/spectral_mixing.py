@@ -13,7 +13,8 @@ work, as they are the same for all images and for all frequencies of one eigenva
 
 Coefficients are stored as (frequencies, images, maps). The frequencies of a group have the same eigenvalue and follow
 each other (:mod:`tigranet.ops.torus_frequencies`), so that the coefficients of groups of one size are a tensor
-(groups, size * images, maps), and all their products with W are one call.
+(groups, size * images, maps), and all their products with W are one call. Our own kernels compute them, so that the
+sums of an image have the same bits whatever its place in the batch is.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tigranet.ops.cpu.arrays import PIECE_BYTES, as_array
+from tigranet.ops.cpu.arrays import PIECE_BYTES, VECTOR_BYTES, as_array
 from tigranet.ops.cpu.thread_pool import share
 from tigranet.ops.grid_spec import GridSpec
 from tigranet.ops.torus_frequencies import axis, chebyshev_values, multiply_adds, torus_frequencies
@@ -38,7 +39,7 @@ MAX_WEIGHT_BYTES = 512 * 1024
 # Measured costs, in multiply-adds of a large matrix product
 COST_OF_RECURRENCE = 20
 """One step of Clenshaw's recurrence at one node."""
-COST_OF_SPECTRAL_PRODUCT = 1.2
+COST_OF_SPECTRAL_PRODUCT = 1.0
 """One multiply-add of the products with W."""
 COST_OF_WEIGHT = 4
 """One multiply-add of a matrix W."""
@@ -69,7 +70,9 @@ def pays(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> bool:
     if not (grid.wraps_rows and grid.wraps_columns) or batch == 0:
         return False
     images = batch // _number_of_parts(y)  # in the smallest part
-    if images * min(in_maps, maps) * y.itemsize < PIECE_BYTES or nodes * y.itemsize < PIECE_BYTES // 2:
+    if images * min(in_maps, maps) * y.itemsize < PIECE_BYTES:
+        return False
+    if min(nodes, in_maps, maps) * y.itemsize < VECTOR_BYTES:
         return False
     pairs = (grid.height // 2 + 1) * (grid.width // 2 + 1)
     groups = pairs if grid.height != grid.width else (pairs + grid.height // 2 + 1) // 2
@@ -103,12 +106,13 @@ def forward(
     """
     maps = len(weights) // (degree + 1)
     z = y.new_empty(len(y), maps, grid.num_nodes)
+    transposed = weights.reshape(degree + 1, maps, -1).transpose(1, 2).contiguous()
     for part in _parts(y):
         y_hat = to_spectrum(y[part], grid)
         z_hat = y.new_empty(grid.num_nodes, y_hat.shape[1], maps)
-        for t, frequencies in _groups(grid, degree, weights):
-            w = _spectral_weights(t, weights, degree)
-            torch.bmm(_by_group(y_hat, frequencies, t), w.transpose(1, 2), out=_by_group(z_hat, frequencies, t))
+        for t, frequencies in _groups(grid, transposed):
+            w = _spectral_weights(t, transposed)
+            _multiply(_by_group(y_hat, frequencies, t), w, _by_group(z_hat, frequencies, t))
         from_spectrum(z_hat, grid, z[part])
     return z
 
@@ -133,13 +137,14 @@ def backward(
         The gradients by the weights and by the maps.
     """
     g_y = y.new_empty(y.shape)
-    g_weights = y.new_zeros(degree + 1, weights.numel() // (degree + 1))
+    orders = weights.reshape(degree + 1, -1, weights.shape[1])
+    g_weights = y.new_zeros(degree + 1, orders[0].numel())
     for part in _parts(y):
         y_hat, g_hat = to_spectrum(y[part], grid), to_spectrum(g[part], grid)
         g_y_hat = torch.empty_like(y_hat)
-        for t, frequencies in _groups(grid, degree, weights):
+        for t, frequencies in _groups(grid, orders):
             y_group, g_group = _by_group(y_hat, frequencies, t), _by_group(g_hat, frequencies, t)
-            torch.bmm(g_group, _spectral_weights(t, weights, degree), out=_by_group(g_y_hat, frequencies, t))
+            _multiply(g_group, _spectral_weights(t, orders), _by_group(g_y_hat, frequencies, t))
             g_weights.addmm_(t.t(), torch.bmm(g_group.transpose(1, 2), y_group).flatten(1))
         from_spectrum(g_y_hat, grid, g_y[part])
     return g_weights.view(weights.shape), g_y
@@ -209,10 +214,10 @@ def _parts(y: Tensor) -> Iterator[slice]:
         yield slice(len(y) * i // count, len(y) * (i + 1) // count)
 
 
-def _groups(grid: GridSpec, degree: int, weights: Tensor) -> Iterator[tuple[Tensor, slice]]:
+def _groups(grid: GridSpec, orders: Tensor) -> Iterator[tuple[Tensor, slice]]:
     """Yield some groups of one size at a time: the values of their Chebyshev polynomials, and their frequencies."""
-    most = max(1, MAX_WEIGHT_BYTES // (weights.nbytes // (degree + 1)))
-    values = chebyshev_values(grid, degree, weights.dtype)
+    most = max(1, MAX_WEIGHT_BYTES // orders[0].nbytes)
+    values = chebyshev_values(grid, len(orders) - 1, orders.dtype)
     group = frequency = 0
     for count, size in torus_frequencies(grid).groups:
         for first in range(0, count, most):
@@ -222,11 +227,33 @@ def _groups(grid: GridSpec, degree: int, weights: Tensor) -> Iterator[tuple[Tens
         group, frequency = group + count, frequency + count * size
 
 
-def _spectral_weights(t: Tensor, weights: Tensor, degree: int) -> Float[Tensor, "groups maps in_maps"]:
+def _spectral_weights(
+    t: Float[Tensor, "groups orders"], orders: Float[Tensor, "orders inner columns"]
+) -> Float[Tensor, "groups inner columns"]:
     """Return W of some groups."""
-    return torch.mm(t, weights.reshape(degree + 1, -1)).view(len(t), -1, weights.shape[1])
+    return torch.mm(t, orders.flatten(1)).view(len(t), *orders.shape[1:])
 
 
-def _by_group(coefficients: Tensor, frequencies: slice, t: Tensor) -> Float[Tensor, "groups columns maps"]:
+def _by_group(
+    coefficients: Float[Tensor, "nodes batch maps"], frequencies: slice, t: Float[Tensor, "groups orders"]
+) -> Float[Tensor, "groups columns maps"]:
     """Return the coefficients of some groups as one matrix per group."""
     return coefficients[frequencies].view(len(t), -1, coefficients.shape[2])
+
+
+def _multiply(
+    x: Float[Tensor, "groups size inner"],
+    matrices: Float[Tensor, "groups inner columns"],
+    out: Float[Tensor, "groups size columns"],
+) -> None:
+    """Store the products of all groups in ``out``."""
+    from tigranet.ops.cpu import group_products as kernels
+
+    groups, size, inner = x.shape
+    arrays = x.numpy().reshape(-1), matrices.numpy().reshape(-1), size, inner, matrices.shape[2]
+    result = out.numpy().reshape(-1)
+    share(
+        lambda first, last: kernels.multiply_groups(*arrays, first, last, result),
+        groups,
+        out.numel() * inner // 16,
+    )

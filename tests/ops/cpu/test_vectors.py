@@ -5,9 +5,9 @@ from typing import no_type_check
 import numpy as np
 import pytest
 
+from tigranet.ops.cpu.arrays import VECTOR_BYTES
 from tigranet.ops.cpu.compile import kernel
 from tigranet.ops.cpu.vectors import (
-    VECTOR_BYTES,
     add,
     broadcast,
     load,

@@ -8,7 +8,9 @@ from torch import Tensor
 
 NO_MASK = np.empty((1, 0), np.uint8)
 """What a kernel is given in place of a mask where there is none."""
-PIECE_BYTES = 128
+VECTOR_BYTES = 64
+"""Size of a vector of :mod:`tigranet.ops.cpu.vectors`: a register of AVX-512, and a cache line of most CPUs."""
+PIECE_BYTES = 2 * VECTOR_BYTES
 """Size of the values at one pixel of the signals that :mod:`tigranet.ops.cpu.torus_spectrum` transforms at once."""
 
 

@@ -18,9 +18,9 @@ registers.
 
 from typing import no_type_check
 
-from tigranet.ops.cpu.arrays import PIECE_BYTES
+from tigranet.ops.cpu.arrays import PIECE_BYTES, VECTOR_BYTES
 from tigranet.ops.cpu.compile import compile_exact
-from tigranet.ops.cpu.vectors import VECTOR_BYTES, add, broadcast, load, multiply, multiply_add, store, subtract
+from tigranet.ops.cpu.vectors import add, broadcast, load, multiply, multiply_add, store, subtract
 
 
 @compile_exact

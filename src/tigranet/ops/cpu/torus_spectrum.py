@@ -8,10 +8,10 @@ from typing import no_type_check
 
 import numpy as np
 
-from tigranet.ops.cpu.arrays import PIECE_BYTES
+from tigranet.ops.cpu.arrays import PIECE_BYTES, VECTOR_BYTES
 from tigranet.ops.cpu.compile import compile_exact, kernel
 from tigranet.ops.cpu.real_fourier import copy_piece, fold, multiply_blocks, unfold
-from tigranet.ops.cpu.vectors import VECTOR_BYTES, transpose
+from tigranet.ops.cpu.vectors import transpose
 
 
 @kernel

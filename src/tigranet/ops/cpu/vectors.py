@@ -15,8 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-VECTOR_BYTES = 64
-"""Size of a vector: a register of AVX-512, and a cache line of most CPUs."""
+from tigranet.ops.cpu.arrays import VECTOR_BYTES
 
 _Type: Any = types.Type
 _Model: Any = models.PrimitiveModel
