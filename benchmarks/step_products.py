@@ -2,7 +2,8 @@
 
 The profiler of PyTorch times an operator from its call to its return, in the thread that calls it, so that the time is
 that of the wall clock, however many threads compute. PyTorch's execution trace has the strides of the operands too, so
-that a product can be repeated alone.
+that a product can be repeated alone. Our own kernels of products are no operators of PyTorch; within
+:func:`own_kernels_as_operators` they are called through operators that are registered here.
 """
 
 import json
@@ -11,17 +12,25 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import torch
+from torch import Tensor
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ExecutionTraceObserver
 
+from tigranet.ops import map_products, mixing
+from tigranet.ops.map_products import mix_into, weight_gradient_into
+
 ADDENDS = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
-"""The operators that are counted, with the number of arguments before the two factors."""
+"""The operators of PyTorch that are counted, with the number of arguments before the two factors."""
+MIX, WEIGHT_GRADIENT = "tigranet_benchmarks::mix_into", "tigranet_benchmarks::weight_gradient_into"
+"""The operators of :mod:`tigranet.ops.map_products`. Their first argument is the result."""
+OPERATORS = {*ADDENDS, MIX, WEIGHT_GRADIENT}
 UNCOUNTED = ("aten::addbmm", "aten::addmv", "aten::dot", "aten::mv", "aten::vdot", "aten::convolution")
 """Beginnings of the names of operators that are products too, but whose operations are not counted here."""
 OPERAND_BYTES = 64 * 2**20
@@ -35,23 +44,32 @@ class Product(NamedTuple):
     """A call of an operator that multiplies matrices of float32 numbers."""
 
     operator: str
-    """One of :data:`ADDENDS`."""
+    """One of :data:`OPERATORS`."""
     shapes: tuple[tuple[int, ...], ...]
-    """The shapes of the tensors among its arguments. A last one, after the factors, is that of the argument ``out``."""
+    """The shapes of the tensors among its arguments. With PyTorch's operators, a last one, after the factors, is that
+    of the argument ``out``."""
     strides: tuple[tuple[int, ...], ...] = ()
     """Their strides, if they are known."""
 
     @property
     def flop(self) -> int:
         """Number of multiplications and additions: two for each term of each sum."""
+        if self.operator in (MIX, WEIGHT_GRADIENT):
+            out, first_factor, maps = self.shapes
+            mixtures = out if self.operator == MIX else first_factor
+            return 2 * math.prod(mixtures) * maps[1]
         first = ADDENDS[self.operator]
         left, right = self.shapes[first : first + 2]
         return 2 * math.prod(left) * right[-1]
 
     def build(self) -> Callable[[], object]:
         """Return a function that computes this product of random matrices, with new memory for them."""
-        operator = getattr(torch, self.operator.removeprefix("aten::"))
         operands = [_random(*layout) for layout in zip(self.shapes, self.strides, strict=True)]
+        namespace, name = self.operator.split("::")
+        if namespace != "aten":
+            own_operator = getattr(getattr(torch.ops, namespace), name)
+            return lambda: own_operator(*operands)
+        operator = getattr(torch, name)
         count = ADDENDS[self.operator] + 2
         if len(operands) > count:
             return lambda: operator(*operands[:count], out=operands[count])
@@ -61,6 +79,26 @@ class Product(NamedTuple):
     def num_bytes(self) -> int:
         """Size of the operands in memory."""
         return 4 * sum(_storage_size(*layout) for layout in zip(self.shapes, self.strides, strict=True))
+
+
+@torch.library.custom_op(MIX, mutates_args={"out"})
+def _mix_into(out: Tensor, weights: Tensor, y: Tensor) -> None:
+    mix_into(out, weights, y)
+
+
+@torch.library.custom_op(WEIGHT_GRADIENT, mutates_args={"out"})
+def _weight_gradient_into(out: Tensor, g: Tensor, y: Tensor) -> None:
+    weight_gradient_into(out, g, y)
+
+
+@contextmanager
+def own_kernels_as_operators() -> Iterator[None]:
+    """Let operations within the block call our products through operators, which profilers and traces see."""
+    with ExitStack() as stack:
+        for module in (map_products, mixing):
+            stack.enter_context(patch.object(module, "mix_into", _mix_into))
+            stack.enter_context(patch.object(module, "weight_gradient_into", _weight_gradient_into))
+        yield
 
 
 def _storage_size(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
@@ -96,12 +134,12 @@ def profiled_products(events: Iterable[FunctionEvent], without: str | None = Non
 def _is_product(name: str) -> bool:
     if name.startswith(UNCOUNTED):
         raise ValueError(f"expected no products other than {', '.join(ADDENDS)}, got {name}: it is not counted yet")
-    return name in ADDENDS
+    return name in OPERATORS
 
 
 def _is_inside(names_above: Iterable[str], block: str | None) -> bool:
     """Whether an operator with these operators and blocks above it belongs to the block, or to another product."""
-    return any(name == block or name in ADDENDS for name in names_above)
+    return any(name == block or name in OPERATORS for name in names_above)
 
 
 def _names_above(event: FunctionEvent) -> Iterator[str]:

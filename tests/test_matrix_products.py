@@ -8,12 +8,18 @@ import torch
 import torch.nn.functional as F
 from benchmarks import matrix_products, step_products, step_worker, user_process
 from benchmarks.matrix_products import Usage, aims, fault_columns, page
-from benchmarks.step_products import Product, profiled_products, seconds_alone, trace_products
+from benchmarks.step_products import (
+    Product,
+    own_kernels_as_operators,
+    profiled_products,
+    seconds_alone,
+    trace_products,
+)
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.flop_counter import FlopCounterMode
 
 from tigranet import TIGraNet
-from tigranet.ops import using
+from tigranet.ops import map_products, using
 
 A, B = torch.rand(3, 4), torch.rand(4, 5)
 CALLS = {
@@ -55,8 +61,10 @@ def test_a_product_is_repeated_with_the_same_strides(name):
     assert product.num_bytes >= 4 * (A.numel() + B.numel())
 
 
-def test_a_training_step_has_as_many_operations_with_fused_kernels():
-    net = TIGraNet("MC[4,2]-R[2]-D-MC[6,2]-S[2]-FC[4]", 3)
+@pytest.mark.parametrize(("widths", "own_products"), [((4, 2, 6), False), ((9, 8, 10), False), ((9, 8, 10), True)])
+def test_a_training_step_has_as_many_operations_with_fused_kernels(widths, own_products, monkeypatch):
+    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: own_products)
+    net = TIGraNet("MC[{},2]-R[{}]-D-MC[{},2]-S[2]-FC[4]".format(*widths), 3)
     images, labels = torch.rand(2, 1, 8, 8), torch.arange(2)
 
     def step():
@@ -64,8 +72,13 @@ def test_a_training_step_has_as_many_operations_with_fused_kernels():
 
     with using("plain"), FlopCounterMode(display=False) as counter:
         step()
-    assert sum(product.flop for product, _ in profiled(step)) == counter.get_total_flops()
-    assert sum(product.flop for product in traced(step)) == counter.get_total_flops()
+    with own_kernels_as_operators():
+        in_profile, in_trace = [product for product, _ in profiled(step)], traced(step)
+    assert sum(product.flop for product in in_profile) == counter.get_total_flops()
+    assert sum(product.flop for product in in_trace) == counter.get_total_flops()
+    assert any("aten" not in product.operator for product in in_trace) is own_products
+    for product in set(in_trace):
+        product.build()()
 
 
 def test_the_products_of_a_block_are_left_out():

@@ -5,7 +5,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from tigranet import GridLaplacian
-from tigranet.ops import mixed_chebyshev_sum, spectral_mixing, using
+from tigranet.ops import map_products, mixed_chebyshev_sum, spectral_mixing, using
 from tigranet.ops.grid_spec import GridSpec
 
 TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-14}
@@ -172,21 +172,24 @@ def test_it_is_not_chosen_where_the_kernels_do_not_fit(grid, batch, maps, in_map
 
 
 @pytest.mark.parametrize(
-    ("side", "batch", "in_maps", "maps", "degree", "expected"),
+    ("side", "batch", "in_maps", "maps", "degree", "own_products", "expected"),
     [
-        (34, 8, 128, 32, 5, True),
-        (34, 8, 128, 64, 5, True),
-        (34, 8, 32, 32, 5, True),
-        (28, 8, 128, 32, 5, True),
-        (8, 32, 128, 32, 5, True),
-        (34, 1, 128, 32, 5, False),  # the matrices of all frequencies take longer than the products with them
-        (34, 8, 128, 32, 1, False),
-        (34, 8, 128, 8, 5, False),
-        (200, 8, 128, 32, 5, False),
+        (34, 8, 128, 32, 5, False, True),
+        (34, 8, 128, 64, 5, False, True),
+        (34, 8, 128, 64, 8, True, True),
+        (34, 8, 32, 32, 5, False, True),
+        (34, 8, 32, 32, 5, True, False),  # mixing at each node is twice as fast with our own products
+        (28, 8, 128, 32, 5, False, True),
+        (8, 32, 128, 32, 5, False, True),
+        (34, 1, 128, 32, 5, False, False),  # the matrices of all frequencies take longer than the products with them
+        (34, 8, 128, 32, 1, False, False),
+        (34, 8, 128, 8, 5, False, False),
+        (200, 8, 128, 32, 5, False, False),
     ],
 )
-def test_it_is_chosen_where_it_pays(side, batch, in_maps, maps, degree, expected, monkeypatch):
+def test_it_is_chosen_where_it_pays(side, batch, in_maps, maps, degree, own_products, expected, monkeypatch):
     monkeypatch.undo()
+    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: own_products)
     weights, y = torch.empty((degree + 1) * maps, in_maps), torch.empty(1, 1, 1).expand(batch, in_maps, side**2)
     assert spectral_mixing.pays(weights, y, degree, GridSpec(side, side, 8, True, 0.3)) is expected
 

@@ -8,7 +8,8 @@ one kind. Importing this package loads neither numba nor CUDA code.
 from tigranet.ops.chebyshev import chebyshev_basis, chebyshev_sum
 from tigranet.ops.coarsening import coarsen
 from tigranet.ops.convolution import convolution
-from tigranet.ops.mixing import mix, mixed_chebyshev_sum
+from tigranet.ops.map_products import mix
+from tigranet.ops.mixing import mixed_chebyshev_sum
 from tigranet.ops.mode import using
 from tigranet.ops.orientation_norm import orientation_norm
 from tigranet.ops.orientation_norm_eval import orientation_norm_eval

@@ -19,6 +19,7 @@ from tigranet.ops.chebyshev import basis_into, chebyshev_sum, sum_into
 from tigranet.ops.custom_op import CustomOp, gradients_in_new_thread, reference_gradients
 from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.ops.grid_spec import GridSpec
+from tigranet.ops.map_products import mix, mix_into, weight_gradient_into
 from tigranet.torch_compat import constant_while_tracing
 
 MAX_MIXTURE_BYTES = 8 * 1024 * 1024
@@ -46,24 +47,7 @@ def mixed_chebyshev_sum(
     Returns:
         The sums.
     """
-    return chebyshev_sum.reference(mix(weights, y), laplacian, degree)
-
-
-def mix(
-    weights: Float[Tensor, "out_maps in_maps"], y: Float[Tensor, "batch in_maps nodes"]
-) -> Float[Tensor, "batch out_maps nodes"]:
-    """Combine maps linearly, in the same way at each node.
-
-    Under autocast a matrix product returns half precision, which no Laplacian reads; the result has the type of ``y``.
-
-    Args:
-        weights: The weights of the maps.
-        y: Maps.
-
-    Returns:
-        The mixtures.
-    """
-    return torch.bmm(weights.expand(len(y), -1, -1), y).to(y.dtype)  # matmul would copy y
+    return chebyshev_sum.reference(mix.reference(weights, y), laplacian, degree)
 
 
 @mixed_chebyshev_sum.supported_by_kernels
@@ -110,7 +94,7 @@ def _cpu(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> Tensor:
         return spectral_mixing.forward(weights, y, degree, grid)
     z = y.new_empty(len(y), len(weights) // (degree + 1), y.shape[2])
     for part, u in _parts(weights, y):
-        torch.bmm(weights.expand(len(u), -1, -1), y[part], out=u)
+        mix_into(u, weights, y[part])
         sum_into(z[part], u, degree, grid)
     return z
 
@@ -121,10 +105,12 @@ def _cpu_backward(g: Tensor, weights: Tensor, y: Tensor, degree: int, grid: Grid
     if spectral_mixing.pays(weights, y, degree, grid):
         return spectral_mixing.backward(g, weights, y, degree, grid)
     g_weights, g_y = torch.zeros_like(weights, memory_format=torch.contiguous_format), y.new_empty(y.shape)
+    g_weights_of_part = torch.empty_like(g_weights)
     for part, t in _parts(weights, y):
         basis_into(t, g[part], degree, grid)
-        torch.bmm(weights.t().expand(len(t), -1, -1), t, out=g_y[part])
-        g_weights += torch.bmm(t, y[part].transpose(1, 2)).sum(0)
+        mix_into(g_y[part], weights.t(), t)
+        weight_gradient_into(g_weights_of_part, t, y[part])
+        g_weights += g_weights_of_part
     return g_weights, g_y
 
 

@@ -26,6 +26,7 @@ from torch import Tensor
 from tigranet.ops.cpu.arrays import PIECE_BYTES, VECTOR_BYTES, as_array
 from tigranet.ops.cpu.thread_pool import share
 from tigranet.ops.grid_spec import GridSpec
+from tigranet.ops.map_products import kernels_pay
 from tigranet.ops.torus_frequencies import axis, chebyshev_values, multiply_adds, torus_frequencies
 
 MAX_SPECTRUM_BYTES = 8 * 1024 * 1024
@@ -37,6 +38,8 @@ MAX_WEIGHT_BYTES = 512 * 1024
 """Approximate size of the matrices W that are made before they are read: the cache of a core holds them."""
 
 # Measured costs, in multiply-adds of a large matrix product
+COST_OF_OWN_PRODUCT = 0.5
+"""One multiply-add of mixing at a node, where our kernels of :mod:`tigranet.ops.map_products` do it."""
 COST_OF_RECURRENCE = 20
 """One step of Clenshaw's recurrence at one node."""
 COST_OF_SPECTRAL_PRODUCT = 1.0
@@ -77,7 +80,8 @@ def pays(weights: Tensor, y: Tensor, degree: int, grid: GridSpec) -> bool:
     pairs = (grid.height // 2 + 1) * (grid.width // 2 + 1)
     groups = pairs if grid.height != grid.width else (pairs + grid.height // 2 + 1) // 2
     steps = multiply_adds(grid.height) / grid.height + multiply_adds(grid.width) / grid.width
-    by_node = nodes * maps * (in_maps * (degree + 1) + COST_OF_RECURRENCE * degree)
+    cost_of_product = COST_OF_OWN_PRODUCT if kernels_pay(weights, y) else 1
+    by_node = nodes * maps * (cost_of_product * in_maps * (degree + 1) + COST_OF_RECURRENCE * degree)
     by_frequency = (
         COST_OF_SPECTRAL_PRODUCT * nodes * maps * in_maps
         + COST_OF_WEIGHT * groups * maps * in_maps * (degree + 1) / images

@@ -48,7 +48,7 @@ def load(typing_context, array, at):
     @no_type_check
     def generate(context, builder, signature, args):
         vector = context.get_value_type(signature.return_type)
-        return _load(builder, _address(context, builder, signature.args[0], *args), vector)
+        return load_vector(builder, pointer(context, builder, signature.args[0], *args), vector)
 
     return Vector(array.dtype)(array, types.intp), generate
 
@@ -60,7 +60,7 @@ def store(typing_context, array, at, vector):
 
     @no_type_check
     def generate(context, builder, signature, args):
-        _store(builder, args[2], _address(context, builder, signature.args[0], *args[:2]))
+        store_vector(builder, args[2], pointer(context, builder, signature.args[0], *args[:2]))
         return context.get_dummy_value()
 
     return types.void(array, types.intp, vector), generate
@@ -74,9 +74,8 @@ def broadcast(typing_context, array, at):
     @no_type_check
     def generate(context, builder, signature, args):
         vector = context.get_value_type(signature.return_type)
-        number = builder.load(_address(context, builder, signature.args[0], *args))
-        first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, first, _indices([0] * vector.count))
+        number = builder.load(pointer(context, builder, signature.args[0], *args))
+        return broadcast_number(builder, number, vector)
 
     return Vector(array.dtype)(array, types.intp), generate
 
@@ -106,15 +105,7 @@ def multiply(typing_context, a, b):
 @no_type_check
 def multiply_add(typing_context, a, b, c):
     """Return a * b + c, rounded once where the CPU has an instruction for it."""
-
-    @no_type_check
-    def generate(context, builder, signature, args):
-        vector = args[0].type
-        name = f"llvm.fmuladd.v{vector.count}f{8 * VECTOR_BYTES // vector.count}"
-        function_type = ir.FunctionType(vector, [vector] * 3)
-        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), args)
-
-    return a(a, b, c), generate
+    return a(a, b, c), lambda context, builder, signature, args: fused_multiply_add(builder, *args)
 
 
 @intrinsic
@@ -132,7 +123,7 @@ def transpose(typing_context, array, at, stride, out, out_at, out_stride):
         vector = context.get_value_type(Vector(signature.args[0].dtype))
         lanes, half = vector.count, vector.count // 2
         rows = [
-            _load(builder, _address(context, builder, signature.args[0], args[0], start), vector)
+            load_vector(builder, pointer(context, builder, signature.args[0], args[0], start), vector)
             for start in _starts(builder, args[1], args[2], lanes)
         ]
         low = _indices([i // 2 + (i % 2) * lanes for i in range(lanes)])
@@ -141,7 +132,7 @@ def transpose(typing_context, array, at, stride, out, out_at, out_stride):
             pairs = list(zip(rows[:half], rows[half:], strict=True))
             rows = [builder.shuffle_vector(a, b, which) for a, b in pairs for which in (low, high)]
         for row, start in zip(rows, _starts(builder, args[4], args[5], lanes), strict=True):
-            _store(builder, row, _address(context, builder, signature.args[3], args[3], start))
+            store_vector(builder, row, pointer(context, builder, signature.args[3], args[3], start))
         return context.get_dummy_value()
 
     places = types.intp, types.intp
@@ -149,21 +140,40 @@ def transpose(typing_context, array, at, stride, out, out_at, out_stride):
 
 
 @no_type_check
-def _address(context, builder, array_type, array, at):
+def pointer(context, builder, array_type, array, at):
+    """Return the address of ``array[at]``, in the code that an intrinsic generates."""
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [at])
 
 
 @no_type_check
-def _load(builder, address, vector):
+def load_vector(builder, address, vector):
+    """Return the vector at an address, in the code that an intrinsic generates."""
     loaded = builder.load(builder.bitcast(address, vector.as_pointer()))
     loaded.align = VECTOR_BYTES // vector.count  # a number's size: rows of maps start anywhere
     return loaded
 
 
 @no_type_check
-def _store(builder, value, address):
+def store_vector(builder, value, address):
+    """Store a vector at an address, in the code that an intrinsic generates."""
     stored = builder.store(value, builder.bitcast(address, value.type.as_pointer()))
     stored.align = VECTOR_BYTES // value.type.count
+
+
+@no_type_check
+def broadcast_number(builder, number, vector):
+    """Return a vector of copies of a number, in the code that an intrinsic generates."""
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, first, _indices([0] * vector.count))
+
+
+@no_type_check
+def fused_multiply_add(builder, a, b, c):
+    """Return a * b + c of vectors, in the code that an intrinsic generates."""
+    vector = a.type
+    name = f"llvm.fmuladd.v{vector.count}f{8 * VECTOR_BYTES // vector.count}"
+    function_type = ir.FunctionType(vector, [vector] * 3)
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), [a, b, c])
 
 
 @no_type_check
