@@ -75,16 +75,28 @@ def test_a_body_may_be_as_large_as_the_limit(events):
     assert call(reads_body, messages=[chunk(6), chunk(4, more=False)])[2] == b"10"
 
 
-@pytest.mark.parametrize("length", [b"11", b"9" * 30])
-def test_a_body_that_is_declared_too_large_is_not_read(events, length):
-    messages = iter(())
-    status, headers, body = call(reads_body, messages=messages, headers=[(b"content-length", length)])
+@pytest.mark.parametrize(
+    "header", [[(b"content-length", b"41")], [(b"content-length", b"9" * 30)],
+               [(b"content-length", b"11"), (b"expect", b"100-continue")]]
+)  # fmt: skip
+def test_a_body_that_is_declared_much_too_large_is_not_read(events, header):
+    """Nor one that the client does not send before the server asks for it."""
+    status, headers, body = call(reads_body, messages=iter(()), headers=header)
     assert (status, headers["connection"]) == (413, "close")
     assert "10 bytes" in json.loads(body)["error"]
 
 
-def test_a_body_that_becomes_too_large_is_read_no_further(events):
-    assert call(reads_body, messages=[chunk(6), chunk(6)])[0] == 413
+def test_a_body_that_is_too_large_is_read_to_its_end(events):
+    """So that the client, which may not read before it has sent everything, gets the answer."""
+    messages = iter([chunk(6), chunk(30), chunk(4, more=False)])
+    assert call(reads_body, messages=messages, headers=[(b"content-length", b"40")])[0] == 413
+    assert next(messages, None) is None
+
+
+def test_a_body_that_becomes_much_too_large_is_read_no_further(events):
+    messages = iter([chunk(6), chunk(30), chunk(5), chunk(5)])
+    assert call(reads_body, messages=messages)[0] == 413
+    assert next(messages, None) is not None
 
 
 def test_a_slow_body_is_given_up(events):

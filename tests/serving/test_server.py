@@ -155,6 +155,22 @@ def test_hostile_connections_do_not_disturb_others(while_serving, grey_model):
     assert statuses == {200, 400, 408, 413, 421, 499}
 
 
+def test_a_client_that_sends_too_much_gets_an_answer(while_serving, grey_model):
+    """Also one that reads nothing before it has sent everything, as most clients do."""
+
+    def attack(client):
+        for size in [2**20 + 1, 2**22] * 10:
+            status, answer = client.post(bytes(size))
+            assert status == 413
+            assert "1,048,576" in answer["error"]
+        waiting = client.connect(header("Content-Length: 2000000\r\nExpect: 100-continue"))
+        assert received(waiting).startswith(b"HTTP/1.1 413")  # without permission to send
+        huge = client.connect(header("Content-Length: 9999999999"))
+        assert received(huge).startswith(b"HTTP/1.1 413")
+
+    while_serving(grey_model, attack)
+
+
 def test_requests_in_work_are_finished_before_the_server_stops(while_serving, grey_model):
     content = png()
 

@@ -41,6 +41,10 @@ LOG_FIELDS = "tigranet.log_fields"
 CLIENT_CLOSED_REQUEST = 499
 """Status in the log and in the metrics of a request whose client did not wait for the answer."""
 
+DISCARDED_BODIES = 4
+"""A body that is too large is received and discarded up to this multiple of the limit. If the connection were closed
+while the client still sends, the client would see an error of the network instead of the answer."""
+
 
 class RequestError(HTTPException):
     """A request that cannot be answered.
@@ -80,17 +84,24 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
         The body.
 
     Raises:
-        RequestError: If the body is larger. The connection is closed, so that the rest is not received.
+        RequestError: If the body is larger. The connection is closed, and of a body of more than
+            :data:`DISCARDED_BODIES` times the limit the rest is not received.
     """
     too_large = RequestError(413, f"expected a body of at most {max_bytes:,} bytes", {"Connection": "close"})
     declared = request.headers.get("content-length", "0")
-    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > max_bytes):
+    waits_for_permission = request.headers.get("expect", "").lower() == "100-continue"
+    most = max_bytes if waits_for_permission else DISCARDED_BODIES * max_bytes
+    if declared.isascii() and declared.isdigit() and (len(declared) > 18 or int(declared) > most):
         raise too_large
-    body = bytearray()
+    body, size = bytearray(), 0
     async for chunk in request.stream():
-        if len(body) + len(chunk) > max_bytes:
+        size += len(chunk)
+        if size > most:
             raise too_large
-        body += chunk
+        if size <= max_bytes:
+            body += chunk
+    if size > max_bytes:
+        raise too_large
     return bytes(body)
 
 
