@@ -21,7 +21,7 @@ from tigranet.ops.dispatch import operation, why_unsupported
 from tigranet.torch_compat import constant_while_tracing
 
 MIN_ROWS = 8
-"""Smallest number of rows and of columns of a matrix for our kernels, which compute so many rows at a time."""
+"""Smallest number of rows and of columns of a matrix for our kernels, which compute this many rows at a time."""
 WORK_PER_PRODUCT = 16
 """Number of multiply-adds that count as one step at one node, in the work that :func:`share` compares."""
 
@@ -59,7 +59,7 @@ def kernels_pay(weights: Tensor, y: Tensor) -> bool:
     Returns:
         True on a CPU whose vectors MKL does not use, for maps and matrices that are not tiny.
     """
-    if why_unsupported(y, weights) is not None or y.is_cuda or torch.is_autocast_enabled("cpu"):
+    if y.device.type != "cpu" or torch.is_autocast_enabled("cpu") or why_unsupported(y, weights) is not None:
         return False
     is_large = min(weights.shape) >= MIN_ROWS and y.shape[2] * y.itemsize >= VECTOR_BYTES and len(y) > 0
     return is_large and kernels_are_faster()

@@ -16,7 +16,7 @@ def fisher_discriminants(
 
     .. math:: \Sigma^{-1/2} B\, \Sigma^{-1/2}, \qquad B = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
 
-    for positive eigenvalues, of which there are at most one less than classes, as functions
+    for positive eigenvalues, of which there are fewer than classes, as functions
     :math:`\phi \mapsto u^T \Sigma^{-1/2} \phi` of the features. Fisher, "The use of multiple measurements in taxonomic
     problems" (1936).
 
