@@ -1,4 +1,4 @@
-"""Whether another process keeps a core busy that one of our threads would compute on.
+"""Whether other work keeps a core busy that one of our threads would compute on.
 
 Operations on small maps take about a millisecond, and our threads wait for each other after each of them. Beside a
 process that never waits, Linux tends to place both of our threads on one core: they take turns there, and are slower
@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.5
 
 
 class Contention:
-    """Observes the thread that divides work among others.
+    """Finds out whether the thread that divides work among others has to share its core.
 
     Args:
         clock: Returns the time in seconds.
@@ -35,14 +35,14 @@ class Contention:
         self._pause_end = float("-inf")
 
     def is_likely(self) -> bool:
-        """Return whether another process was seen to use our cores a moment ago."""
+        """Return whether the calling thread had to share its core a moment ago."""
         return self._clock() < self._pause_end
 
     def observe(self, work: Callable[[], None]) -> None:
-        """Do work that other threads do at the same time.
+        """Run the calling thread's part of some work, and compare its processor time with the time that passes.
 
         Args:
-            work: The share of the calling thread. It does not wait for the others.
+            work: A function that does this part. It does not wait for other threads.
         """
         start, processor_start = self._clock(), self._thread_clock()
         work()

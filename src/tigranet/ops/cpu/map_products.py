@@ -83,18 +83,18 @@ def matrix_gradient(g, y, rows, inner, nodes, batch, first, last, out):
     at least :data:`GRADIENT_ROWS` rows and :data:`GRADIENT_COLUMNS` inner maps, and a map has at least as many nodes as
     a vector has numbers. The sums of about :data:`PIECE` nodes are added in float64.
     """
-    images = max(1, PIECE // nodes)
+    images, g_step, y_step = max(1, PIECE // nodes), rows * nodes, inner * nodes
     sums, totals = np.empty(GRADIENT_ROWS * inner, g.dtype), np.empty(GRADIENT_ROWS * inner, np.float64)
     for block in range(first, last):
         row = min(block * GRADIENT_ROWS, rows - GRADIENT_ROWS)
         totals[:] = 0
         for image in range(0, batch, images):
             count = min(images, batch - image)
-            g_at, y_at = (image * rows + row) * nodes, image * inner * nodes
+            g_at, y_at = image * g_step + row * nodes, image * y_step
             for c in range(0, inner, GRADIENT_COLUMNS):
                 column = min(c, inner - GRADIENT_COLUMNS)
-                y_place, steps = y_at + column * nodes, (rows * nodes, inner * nodes)
-                _inner_products(g, g_at, steps[0], y, y_place, steps[1], nodes, count, sums, column, inner)
+                y_place = y_at + column * nodes
+                _inner_products(g, g_at, g_step, y, y_place, y_step, nodes, count, sums, column, inner)
             for i in range(len(sums)):
                 totals[i] += sums[i]
         for i in range((block * GRADIENT_ROWS - row) * inner, len(totals)):
