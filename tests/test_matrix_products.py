@@ -63,7 +63,7 @@ def test_a_product_is_repeated_with_the_same_strides(name):
 
 @pytest.mark.parametrize(("widths", "own_products"), [((4, 2, 6), False), ((9, 8, 10), False), ((9, 8, 10), True)])
 def test_a_training_step_has_as_many_operations_with_fused_kernels(widths, own_products, monkeypatch):
-    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: own_products)
+    monkeypatch.setattr(map_products, "_mkl_has_half_speed", lambda: own_products)
     net = TIGraNet("MC[{},2]-R[{}]-D-MC[{},2]-S[2]-FC[4]".format(*widths), 3)
     images, labels = torch.rand(2, 1, 8, 8), torch.arange(2)
 

@@ -21,7 +21,7 @@ SHAPES = [  # batch, out_maps, in_maps, nodes
 @pytest.fixture(autouse=True)
 def calls(monkeypatch):
     """Use our kernels whatever the processor is, and list those that run."""
-    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: True)
+    monkeypatch.setattr(map_products, "_mkl_has_half_speed", lambda: True)
     names = []
     for name in ("mix", "matrix_gradient"):
         function = getattr(kernels, name)
@@ -179,6 +179,7 @@ def test_a_kernel_that_cannot_be_compiled_is_replaced(monkeypatch):
     ("name", "features", "expected"),
     [
         ("znver5", {"avx512f": True}, True),
+        ("znver4", {"avx512f": True}, False),
         ("znver3", {"avx512f": False}, False),
         ("sapphirerapids", {"avx512f": True}, False),
         ("generic", {}, False),
@@ -191,16 +192,16 @@ def test_the_processor_decides(name, features, expected, monkeypatch):
     monkeypatch.setattr(binding, "get_host_cpu_name", lambda: name)
     monkeypatch.setattr(binding, "get_host_cpu_features", lambda: features)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
-    assert map_products._mkl_uses_half_vectors.__wrapped__() is expected
+    assert map_products._mkl_has_half_speed.__wrapped__() is expected
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
-    assert not map_products._mkl_uses_half_vectors.__wrapped__()
+    assert not map_products._mkl_has_half_speed.__wrapped__()
 
 
 COMPILE = """
 import torch
 from tigranet.ops import map_products, mix
 
-map_products._mkl_uses_half_vectors = lambda: True
+map_products._mkl_has_half_speed = lambda: True
 weights = torch.randn(9, 8, requires_grad=True)
 compiled = torch.compile(lambda y: mix(weights, y), backend="aot_eager", fullgraph=True)
 for batch in (4, 5, 9):

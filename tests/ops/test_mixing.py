@@ -27,7 +27,7 @@ def run(mode, weights, y, grid, degree, g):
 @pytest.mark.parametrize("own_products", [False, True])
 @pytest.mark.parametrize("images", [1, 2, 5])
 def test_random_cases(images, own_products, monkeypatch):
-    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: own_products)
+    monkeypatch.setattr(map_products, "_mkl_has_half_speed", lambda: own_products)
     rng = np.random.default_rng(images)
     for _ in range(40):
         grid, degree, maps, others = (

@@ -189,7 +189,7 @@ def test_it_is_not_chosen_where_the_kernels_do_not_fit(grid, batch, maps, in_map
 )
 def test_it_is_chosen_where_it_pays(side, batch, in_maps, maps, degree, own_products, expected, monkeypatch):
     monkeypatch.undo()
-    monkeypatch.setattr(map_products, "_mkl_uses_half_vectors", lambda: own_products)
+    monkeypatch.setattr(map_products, "_mkl_has_half_speed", lambda: own_products)
     weights, y = torch.empty((degree + 1) * maps, in_maps), torch.empty(1, 1, 1).expand(batch, in_maps, side**2)
     assert spectral_mixing.pays(weights, y, degree, GridSpec(side, side, 8, True, 0.3)) is expected
 

@@ -3,7 +3,8 @@ r"""The operation that mixes maps: the product of one matrix with the maps of ea
 .. math:: z_b = A\, y_b, \qquad g^y_b = A^T g_b, \qquad g^A = \sum_b g_b\, y_b^T
 
 PyTorch computes these products with Intel's library MKL. On processors of other makers, MKL uses vectors of half the
-width that AVX-512 has. Our own kernels use the whole width there. They divide the nodes of all images among threads,
+width that AVX-512 has. Our own kernels use the whole width where that is faster: AMD's Zen 4 computes a vector of this
+width in two halves, its successors at once. They divide the nodes of all images among threads,
 and the result at a node has the same bits whatever the batch is and wherever the node lies.
 """
 
@@ -24,6 +25,9 @@ MIN_ROWS = 8
 """Smallest number of rows and of columns of a matrix for our kernels, which compute this many rows at a time."""
 WORK_PER_PRODUCT = 16
 """Number of multiply-adds that count as one step at one node, in the work that :func:`share` compares."""
+
+HALVED_VECTORS = ("znver4",)
+"""CPUs of AMD, by LLVM's names, that compute a vector of AVX-512 in two halves. MKL reaches their peak."""
 
 
 @operation
@@ -67,17 +71,18 @@ def kernels_pay(weights: Tensor, y: Tensor) -> bool:
 
 @constant_while_tracing
 def kernels_are_faster() -> bool:
-    """Return whether this CPU has vectors that PyTorch's matrix products do not use."""
-    return _mkl_uses_half_vectors()
+    """Return whether PyTorch's matrix products compute at half of the speed that the vectors of this CPU have."""
+    return _mkl_has_half_speed()
 
 
 @cache
-def _mkl_uses_half_vectors() -> bool:
+def _mkl_has_half_speed() -> bool:
     if not torch.backends.mkl.is_available():
         return False
     from llvmlite import binding
 
-    is_amd = binding.get_host_cpu_name().startswith("znver")
+    name = binding.get_host_cpu_name()
+    is_amd = name.startswith("znver") and name not in HALVED_VECTORS
     return is_amd and bool(binding.get_host_cpu_features().get("avx512f"))
 
 
