@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from tigranet.evaluation.canonical_rotation import canonical_rotation, rotate_back
+from tigranet.canonical_rotation import canonical_rotation, rotate_back
 
 
 def brute_force(image):

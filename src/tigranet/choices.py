@@ -19,6 +19,8 @@ Accelerator = Literal["auto", "cpu", "gpu"]
 """The kind of device that a network is trained on."""
 Precision = Literal["auto", "tf32", "32", "bf16", "16"]
 """The precision of matrix products during training."""
+InferencePrecision = Literal["32", "auto", "bf16", "16"]
+"""The precision of the graph layers of a trained network."""
 WindowOption = Literal["auto", "none", "disc"]
 """The window that a user asks for: one of the two, or that which suits the training images and the network."""
 ExportFormat = Literal["onnx", "torch", "triton", "mlflow"]

@@ -1,8 +1,12 @@
-"""From a layer of the notation to its module."""
+"""From a layer of the notation to its module, and what it computes."""
 
-from torch import nn
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from tigranet.architecture import DP, GB, GC, GP, LC, MC, MO, MP, OP, SC, D, R
+from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.coarsen import Coarsen
 from tigranet.layers.dynamic_pool import DynamicPool, Ties
 from tigranet.layers.gradient_product import GradientProduct
@@ -15,6 +19,21 @@ from tigranet.layers.residual_product import ResidualProduct
 from tigranet.layers.spectral_conv import SpectralConv
 from tigranet.layers.steerable_conv import GroupConv, LiftingConv
 from tigranet.notation import Layer
+
+
+class Maps(NamedTuple):
+    """The output of one graph layer."""
+
+    layer: Layer
+    """The layer in the notation."""
+    z: Float[Tensor, "batch maps nodes"]
+    """The maps."""
+    active: Bool[Tensor, "batch maps nodes"] | None
+    """After a pooling layer, the active nodes N_i of each map."""
+    omega: Bool[Tensor, "batch 1 nodes"] | None
+    """The nodes of interest, or None as long as these are all nodes."""
+    laplacian: Laplacian
+    """The graph of the maps, which a coarsening changes."""
 
 
 def build_graph_layer(layer: Layer, in_maps: int, orientations: int, span: float, ties: Ties) -> nn.Module:

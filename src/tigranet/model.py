@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from tigranet.architecture import DP, LC, MAX_MAPS, Architecture, D, S
 from tigranet.choices import Window
-from tigranet.graph_layer import build_graph_layer
+from tigranet.graph_layer import Maps, build_graph_layer
 from tigranet.graphs.grid import ISOTROPIC, Boundary, GridLaplacian, Neighbours, check_grid_options
 from tigranet.graphs.grid_cache import GridCache
 from tigranet.graphs.laplacian import Laplacian
+from tigranet.inference_precision import InferenceInHalfPrecision
 from tigranet.layers.background_margin import add_margin
 from tigranet.layers.disc_window import window_images, window_maps
 from tigranet.layers.dynamic_pool import Ties
@@ -29,7 +30,7 @@ from tigranet.model_limits import (
     check_model_size,
     check_number,
 )
-from tigranet.notation import FC, Layer
+from tigranet.notation import FC
 from tigranet.pretrained import Pretrained
 from tigranet.timm_interface import TimmInterface, initialise_as_in_the_paper, number_of_channels
 
@@ -39,22 +40,7 @@ Init = Literal["default", "paper"]
 """How the fully-connected layers are initialised."""
 
 
-class Maps(NamedTuple):
-    """The output of one graph layer."""
-
-    layer: Layer
-    """The layer in the notation."""
-    z: Float[Tensor, "batch maps nodes"]
-    """The maps."""
-    active: Bool[Tensor, "batch maps nodes"] | None
-    """After a pooling layer, the active nodes N_i of each map."""
-    omega: Bool[Tensor, "batch 1 nodes"] | None
-    """The nodes of interest, or None as long as these are all nodes."""
-    laplacian: Laplacian
-    """The graph of the maps, which a coarsening changes."""
-
-
-class TIGraNet(Pretrained, TimmInterface):
+class TIGraNet(Pretrained, TimmInterface, InferenceInHalfPrecision):
     r"""The network of Khasanova & Frossard, "Graph-based Isometry Invariant Representation Learning" (ICML 2017).
 
     Spectral convolutions and dynamic poolings alternate. Then come statistics that do not change when the image is
@@ -323,6 +309,8 @@ class TIGraNet(Pretrained, TimmInterface):
         Shape:
             ``(batch, in_maps, height, width) -> (batch, 2 * maps * (order + 1))``
         """
+        if laplacian is None:
+            images = self._exactly_rotated(images)
         for maps in self._graph_layer_outputs(*self._to_signals(images, laplacian)):
             last = maps  # The maps of earlier layers are not kept.
         return self.statistics(last.z, last.laplacian, last.active)
@@ -350,18 +338,19 @@ class TIGraNet(Pretrained, TimmInterface):
         windowed = has_frame and self.window == "disc"
         z, active, omega = self.standardise_images(z), None, None
         for layer, module in zip(self.architecture.layers, self.graph_layers, strict=False):
-            match layer:
-                case DP():
-                    active = module(z, omega)
-                    omega = active.any(dim=1, keepdim=True)
-                case D():
-                    z, active = module(z, laplacian), None
-                    omega = None if omega is None else laplacian.coarsening.nodes(omega)
-                    laplacian = laplacian.coarsening.laplacian
-                case _:
-                    z, active = module(z, laplacian, omega), None
-                    if windowed and isinstance(laplacian, GridLaplacian):
-                        z = window_maps(z, laplacian.height, laplacian.width)
+            with self._inference_precision(z.device):
+                match layer:
+                    case DP():
+                        active = module(z, omega)
+                        omega = active.any(dim=1, keepdim=True)
+                    case D():
+                        z, active = module(z, laplacian), None
+                        omega = None if omega is None else laplacian.coarsening.nodes(omega)
+                        laplacian = laplacian.coarsening.laplacian
+                    case _:
+                        z, active = module(z, laplacian, omega), None
+                        if windowed and isinstance(laplacian, GridLaplacian):
+                            z = window_maps(z, laplacian.height, laplacian.width)
             yield Maps(layer, z, active, omega, laplacian)
 
     def _to_signals(self, images: Tensor, laplacian: Laplacian | None) -> tuple[Tensor, Laplacian, bool]:

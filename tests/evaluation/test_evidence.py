@@ -7,8 +7,8 @@ import torch
 
 from calibration import calibrate
 from tigranet import TIGraNet
+from tigranet.canonical_rotation import CanonicalImages
 from tigranet.evaluation import evidence
-from tigranet.evaluation.canonical_rotation import CanonicalImages
 from tigranet.evaluation.evidence import evidence_maps
 
 NETWORKS = {

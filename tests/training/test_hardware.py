@@ -39,18 +39,19 @@ def test_invalid_values_are_errors(arguments, message, without_shape_checks):
 
 
 @pytest.mark.parametrize(
-    ("network", "gpu", "bf16", "expected"),
+    ("network", "gpu", "devices_with_bf16", "expected"),
     [
-        ("LC[1,3,4]-MO[2]-S[0]", True, True, "bf16"),
-        ("LC[1,3,4]-MO[2]-S[0]", True, False, "tf32"),  # an old GPU
-        ("LC[1,3,4]-MO[2]-S[0]", False, True, "tf32"),
-        ("MC[2,1]-S[0]", True, True, "tf32"),  # its graph operations use single precision anyway
+        ("LC[1,3,4]-MO[2]-S[0]", True, {"cuda"}, "bf16"),
+        ("LC[1,3,4]-MO[2]-S[0]", True, {"cpu"}, "tf32"),  # an old GPU
+        ("LC[1,3,4]-MO[2]-S[0]", False, {"cpu"}, "bf16"),
+        ("LC[1,3,4]-MO[2]-S[0]", False, {"cuda"}, "tf32"),
+        ("MC[2,1]-S[0]", True, {"cpu", "cuda"}, "tf32"),  # its graph operations use single precision anyway
     ],
 )
-def test_group_convolutions_are_trained_in_bf16_by_default_where_the_gpu_has_it(
-    network, gpu, bf16, expected, monkeypatch
+def test_group_convolutions_are_trained_in_bf16_by_default_where_the_hardware_has_it(
+    network, gpu, devices_with_bf16, expected, monkeypatch
 ):
     monkeypatch.setattr(hardware, "trains_on_cuda", lambda accelerator: gpu)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: bf16)
+    monkeypatch.setattr(hardware, "computes_with", lambda device, dtype: device.type in devices_with_bf16)
     assert Hardware().for_network(TIGraNet(network, 2)).precision == expected
     assert Hardware(precision="32").for_network(TIGraNet(network, 2)).precision == "32"

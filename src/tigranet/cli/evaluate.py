@@ -5,7 +5,7 @@ import json
 from rich.table import Table
 
 from tigranet.cli.accuracy_intervals import print_intervals
-from tigranet.cli.options import Coverage, Data, DataDir, Json, Model, MovementSeed, global_options
+from tigranet.cli.options import Coverage, Data, DataDir, Json, Model, MovementSeed, Precision, global_options
 from tigranet.cli.output import print_table, print_unreadable_files, progress_console
 
 
@@ -15,6 +15,7 @@ def evaluate(
     coverage: Coverage = None,
     seed: MovementSeed = None,
     data_dir: DataDir = None,
+    precision: Precision = "32",
     as_json: Json = False,
 ) -> None:
     """Measure the accuracy on test images: as they are, rotated and shifted, and the drop.
@@ -25,7 +26,14 @@ def evaluate(
 
     console = progress_console()
     evaluation = evaluate_model(
-        model, data, coverage=coverage, seed=seed, data_dir=data_dir, device=global_options().device, console=console
+        model,
+        data,
+        coverage=coverage,
+        seed=seed,
+        data_dir=data_dir,
+        device=global_options().device,
+        precision=precision,
+        console=console,
     )
     print_unreadable_files(evaluation.unreadable_files, console)
     robustness = evaluation.robustness

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tigranet.choices import InferencePrecision
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 
 MAX_SEED = 2**63 - 1
@@ -65,6 +66,13 @@ Unknown = Annotated[
         help="Predict 'unknown' for images that resemble none of the classes: the share of known images to accept, "
         "'auto' (0.95 if the model has a detector), or 'off'.",
         metavar="auto|off|SHARE",
+    ),
+]
+Precision = Annotated[
+    InferencePrecision,
+    typer.Option(
+        help="Precision of the graph layers. 'auto' is bf16 for networks with group convolutions on hardware that "
+        "computes with it, and 32 for others."
     ),
 ]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.", readable=False)]

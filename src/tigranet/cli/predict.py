@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tigranet.cli.options import Coverage, Csv, JsonLines, Model, Parquet, Unknown, global_options
+from tigranet.cli.options import Coverage, Csv, JsonLines, Model, Parquet, Precision, Unknown, global_options
 from tigranet.cli.output import progress_console, stdout_is_terminal, write_rows
 
 MAX_PRINTED_CLASSES = 20
@@ -46,6 +46,7 @@ def predict(
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     coverage: Coverage = None,
     unknown: Unknown = "auto",
+    precision: Precision = "32",
     explain: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +109,7 @@ def predict(
         "probabilities": probabilities,
         "unknown": unknown,
         "device": global_options().device,
+        "precision": precision,
         "console": console,
     }
     if output is not None:

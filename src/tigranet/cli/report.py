@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, global_options, typed_command
+from tigranet.cli.options import Data, DataDir, Json, Model, MovementSeed, Precision, global_options, typed_command
 from tigranet.cli.output import print_line, print_table, print_unreadable_files, progress_console
 
 
@@ -24,6 +24,7 @@ def report(
     images: Annotated[int, typer.Option(min=1, help="Maximum number of test images for the curves.")] = 1000,
     seed: MovementSeed = None,
     data_dir: DataDir = None,
+    precision: Precision = "32",
     as_json: Json = False,
 ) -> None:
     """Write an HTML page: accuracy at every angle, classes, examples, mistakes, and what to do next, beside two CNNs.
@@ -45,6 +46,7 @@ def report(
         seed=seed,
         data_dir=data_dir,
         device=global_options().device,
+        precision=precision,
         command=typed_command(),
         console=console,
     )

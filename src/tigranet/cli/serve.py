@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tigranet.cli.options import Unknown, global_options
+from tigranet.cli.options import Precision, Unknown, global_options
 from tigranet.cli.output import progress_console
 
 LIMITS_PANEL = "Limits"
@@ -29,6 +29,7 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, help="Number of processes that answer requests.")] = 1,
     reject: Annotated[float, typer.Option(help="Predict 'unknown' below this probability.")] = 0.0,
     unknown: Unknown = "auto",
+    precision: Precision = "32",
     max_body: Annotated[int, _limit("Largest body of a request in MiB.", min=1, max=1024)] = 16,
     max_pixels: Annotated[int, _limit("Largest number of pixels of an image.", min=1, max=64_000_000)] = 64_000_000,
     max_images: Annotated[int, _limit("Largest number of images in a request.", min=1, max=4096)] = 64,
@@ -67,6 +68,7 @@ def serve(
         port=port,
         token=token,
         device=global_options().device,
+        precision=precision,
         reject=reject,
         unknown=unknown,
         limits=limits,

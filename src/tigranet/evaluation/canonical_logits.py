@@ -6,7 +6,7 @@ from copy import deepcopy
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tigranet.evaluation.canonical_rotation import canonical_rotation
+from tigranet.canonical_rotation import canonical_rotation
 from tigranet.model import TIGraNet
 
 
@@ -31,7 +31,7 @@ def canonical_logits(
     """Return a function that computes logits of images in their canonical rotation.
 
     Images that are quarter turns of each other, in one batch, have the same logits: the network reads the same pixels
-    for each of them. See :func:`~tigranet.evaluation.canonical_rotation.canonical_rotation`.
+    for each of them. See :func:`~tigranet.canonical_rotation.canonical_rotation`.
 
     Args:
         net: The network, on any device. Its weights at the time of this call are used.

@@ -3,8 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.canonical_rotation import canonical_rotation
 from tigranet.data.leakage import hash_pictures
-from tigranet.evaluation.canonical_rotation import canonical_rotation
 
 LEVELS = 65535
 """Pixels are rounded to multiples of 1 / LEVELS."""
@@ -22,7 +22,7 @@ def canonical_pictures(
         images: Images in [0, 1].
 
     Returns:
-        The rotated images, see :func:`~tigranet.evaluation.canonical_rotation.canonical_rotation`.
+        The rotated images, see :func:`~tigranet.canonical_rotation.canonical_rotation`.
 
     Example:
         >>> import torch

@@ -162,7 +162,7 @@ class ConformalCalibration:
 
         Args:
             logits: The logits of the images. For sets that are identical for an image and its quarter turns, compute
-                them from :func:`~tigranet.evaluation.canonical_rotation.canonical_rotation`.
+                them from :func:`~tigranet.canonical_rotation.canonical_rotation`.
             coverage: The probability with which a set contains the true label.
 
         Returns:

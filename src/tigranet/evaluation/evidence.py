@@ -8,12 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tigranet.architecture import D
+from tigranet.canonical_rotation import canonical_rotation, rotate_back
 from tigranet.evaluation.canonical_logits import double_head
-from tigranet.evaluation.canonical_rotation import canonical_rotation, rotate_back
+from tigranet.graph_layer import Maps
 from tigranet.graphs.coarsening import Coarsening
 from tigranet.graphs.grid import GridLaplacian
 from tigranet.layers.standardise import Standardise
-from tigranet.model import Maps, TIGraNet
+from tigranet.model import TIGraNet
 from tigranet.polynomials import chebyshev
 
 

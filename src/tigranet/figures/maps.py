@@ -11,8 +11,9 @@ from torch import Tensor
 
 from tigranet.architecture import DP, MC, MO, SC
 from tigranet.figures.names import shorten
+from tigranet.graph_layer import Maps
 from tigranet.graphs.grid import GridLaplacian
-from tigranet.model import Maps, TIGraNet
+from tigranet.model import TIGraNet
 
 ERROR_COLOUR = "#e3001b"
 """Colour of the frames of misclassified images. These frames are also thicker, for readers who do not see colours."""

@@ -79,14 +79,18 @@ class SteerableConv(nn.Module):
             filters = torch.einsum("oajib,jbp->joiap", weight, self.basis.to(weight.dtype))
         return filters.reshape(self.out_maps, self.in_maps, self.size, self.size)
 
-    def _current_filters(self) -> Float[Tensor, "out_maps in_maps size size"]:
+    def _current_filters(self, dtype: torch.dtype) -> Float[Tensor, "out_maps in_maps size size"]:
         """Return the filters, stored as a convolution reads them. Without gradients they are computed once."""
         if needs_gradient(self.weight) or self.weight.device.type != "cpu" or _is_transformed(self.weight):
             return _channels_last(self.filters())
         stored = _stored_filters.get(self)
-        if stored is None or not (_same_numbers(stored[0], self.weight) and _same_numbers(stored[1], self.basis)):
+        is_same = stored is not None and stored[2].dtype == dtype
+        if stored is None or not (
+            is_same and _same_numbers(stored[0], self.weight) and _same_numbers(stored[1], self.basis)
+        ):
             with torch.inference_mode(False), torch.no_grad():  # they may be part of a graph later
-                stored = self.weight.detach().clone(), self.basis.clone(), _channels_last(self.filters())
+                filters = _channels_last(self.filters().to(dtype))
+                stored = self.weight.detach().clone(), self.basis.clone(), filters
             _stored_filters[self] = stored
         return stored[2]
 
@@ -129,9 +133,14 @@ class SteerableConv(nn.Module):
             padded = laplacian.pad(y.unflatten(2, sides), border)
         else:
             padded = norm(y, laplacian, border).unflatten(2, [side + 2 * border for side in sides])
-        filters = self._current_filters()
-        with convolutions_as_products() if y.device.type == "cuda" else nullcontext():
-            z = _channels_last(F.conv2d(_channels_last(padded), filters)).flatten(2)
+        if y.device.type == "cpu":
+            # Under autocast a convolution returns half precision, which the kernels for CPUs do not read.
+            dtype = _autocast_type(y)
+            z = F.conv2d(_channels_last(padded.to(dtype)), self._current_filters(dtype)).to(y.dtype)
+        else:
+            with convolutions_as_products() if y.device.type == "cuda" else nullcontext():
+                z = F.conv2d(_channels_last(padded), self._current_filters(y.dtype))
+        z = _channels_last(z).flatten(2)
         return z if omega is None else z * omega
 
     def extra_repr(self) -> str:
@@ -141,6 +150,12 @@ class SteerableConv(nn.Module):
 
 def _channels_last(x: Float[Tensor, "n channels height width"]) -> Float[Tensor, "n channels height width"]:
     return x.contiguous(memory_format=torch.channels_last)
+
+
+def _autocast_type(y: Tensor) -> torch.dtype:
+    """Return the type in which a convolution on the CPU computes."""
+    half = torch.is_autocast_enabled("cpu") and y.dtype == torch.float32
+    return torch.get_autocast_dtype("cpu") if half else y.dtype
 
 
 _stored_filters: WeakKeyDictionary[SteerableConv, tuple[Tensor, Tensor, Tensor]] = WeakKeyDictionary()

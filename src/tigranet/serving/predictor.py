@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.choices import InferencePrecision
 from tigranet.data.batch_size import limit_batch_size
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.pillow_pixels import MAX_PIXELS
@@ -19,13 +20,14 @@ from tigranet.evaluation.batched_inference import apply_in_batches, require_fini
 from tigranet.evaluation.file_predictions import BATCH_SIZE, check_reject, kernels_for_pixels
 from tigranet.evaluation.unknown.novelty import logits_and_novelty
 from tigranet.model import TIGraNet
+from tigranet.model_limits import check_choice
 from tigranet.serving.answer import Answer, answer_of
 from tigranet.serving.answers_with_errors import answers_with_errors
 from tigranet.serving.explanation import ImageExplanation, explain_image
 from tigranet.serving.image_input import ImageInput, RotatedImage, prepare_image, prepare_rotated_image
 from tigranet.workflows.unknown_detection import AUTO, load_unknown_images, parse_unknown
 
-_ARGUMENTS = ("model", "device", "batch_size", "reject", "unknown", "on_error")
+_ARGUMENTS = ("model", "device", "batch_size", "reject", "unknown", "on_error", "precision")
 """Attributes that are pickled."""
 
 
@@ -56,6 +58,7 @@ class Predictor:
             not use the detector.
         on_error: What a call does with a batch in which an image cannot be used. ``raise`` raises an error, and
             ``column`` adds an array ``error`` to the answer, with the reason for each such image.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
 
     Attributes:
         model: The folder, as an absolute path, or the name.
@@ -63,6 +66,7 @@ class Predictor:
         reject: The probability below which the label is 'unknown'.
         unknown: The share of images of known classes to accept, ``auto`` or ``off``.
         on_error: ``raise`` or ``column``.
+        precision: Precision of the graph layers.
 
     Raises:
         ValueError: If ``reject`` is not a probability, if ``batch_size`` is not positive, if ``unknown`` is neither a
@@ -84,17 +88,19 @@ class Predictor:
         reject: float = 0.0,
         unknown: str | float = AUTO,
         on_error: Literal["raise", "column"] = "raise",
+        precision: InferencePrecision = "32",
     ) -> None:
         check_reject(reject)
         parse_unknown(unknown)
         if on_error not in ("raise", "column"):
             raise ValueError(f"expected on_error to be 'raise' or 'column', got {on_error!r}")
+        check_choice("precision", precision, InferencePrecision)
         if batch_size < 1:
             raise ValueError(f"expected a batch size of at least 1, got {batch_size}")
         # A worker process may have another working directory.
         self.model = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
         self.device, self.batch_size, self.reject, self.unknown = device, batch_size, reject, unknown
-        self.on_error = on_error
+        self.on_error, self.precision = on_error, precision
         self.__setstate__(self.__getstate__())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,7 +137,7 @@ class Predictor:
                         f"'{self.model}' has no image_size, so images cannot be scaled: train it with 'tigranet train'"
                     )
                 detection = load_unknown_images(self.model, network, self.unknown)
-                network = network.to(select_device(self.device))
+                network = network.to(select_device(self.device)).compute_in(self.precision)
                 rows = network if detection is None else logits_and_novelty(network, detection)
                 self._loaded = _LoadedModel(network, rows, detection is not None)
             return self._loaded

@@ -14,6 +14,7 @@ from types import FrameType
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from tigranet.choices import InferencePrecision
 from tigranet.serving.access import is_loopback
 from tigranet.serving.application import create_application
 from tigranet.serving.http_protocol import DeadlineProtocol
@@ -124,6 +125,7 @@ def serve(
     port: int = 8000,
     token: str | None = None,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     reject: float = 0.0,
     unknown: str | float = AUTO,
     limits: ServerLimits | None = None,
@@ -140,6 +142,7 @@ def serve(
         port: Port to listen on; 0 chooses a free one, which the log names.
         token: Bearer token that requests must carry. None needs no token.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         reject: Below this probability the label is 'unknown'.
         unknown: The share of images of known classes to accept, ``auto`` or ``off``, as for
             :class:`~tigranet.serving.predictor.Predictor`.
@@ -157,7 +160,8 @@ def serve(
     if workers < 1:
         raise ValueError(f"expected at least 1 worker, got {workers}")
     predictors = {
-        name: Predictor(model, device=device, reject=reject, unknown=unknown) for name, model in models.items()
+        name: Predictor(model, device=device, precision=precision, reject=reject, unknown=unknown)
+        for name, model in models.items()
     }
     with bind(host, port) as reserved:
         for predictor in predictors.values():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tigranet.choices import InferencePrecision
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import Robustness, measure_robustness
@@ -42,6 +43,7 @@ def evaluate(
     seed: int | None = None,
     data_dir: Path | None = None,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> Evaluation:
     """Measure a saved network on test images: as they are, rotated and shifted.
@@ -55,6 +57,7 @@ def evaluate(
         seed: Seed of the random movements; by default that of the training.
         data_dir: Folder of the named data sets.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to show progress and notices.
 
     Returns:
@@ -74,7 +77,7 @@ def evaluate(
         for notice in data_notices(loaded.data):
             console.print(notice, markup=False, soft_wrap=True)
     with console.status("measuring") if console else nullcontext():
-        network = loaded.network.to(selected)
+        network = loaded.network.to(selected).compute_in(precision)
         robustness = measure_robustness(network, loaded.data, loaded.seed)
         label_sets = None if sets is None else measure_set_coverage(network, loaded.data, *sets, seed=loaded.seed)
     return Evaluation(

@@ -10,6 +10,7 @@ from PIL import Image
 from rich.console import Console
 
 from tigranet.atomic_files import atomic_binary_write
+from tigranet.choices import InferencePrecision
 from tigranet.data import UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation.file_explanations import Explanation, class_index, explain_files
@@ -56,6 +57,7 @@ def explain(
     probabilities: bool = False,
     unknown: str | float = AUTO,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> ExplanationResult:
     """Predict the class of each image file, with a map of the evidence for it.
@@ -71,6 +73,7 @@ def explain(
         probabilities: Whether to give the probabilities of all classes.
         unknown: The share of images of known classes to accept, see :func:`tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
@@ -95,6 +98,7 @@ def explain(
             probabilities=probabilities,
             unknown=unknown,
             device=device,
+            precision=precision,
             console=console,
         )
     )
@@ -117,6 +121,7 @@ def stream_explanations(
     probabilities: bool = False,
     unknown: str | float = AUTO,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> ResultStream[Explanation | UnreadableFile]:
     """Explain any number of image files, with only a few of them in memory.
@@ -135,6 +140,7 @@ def stream_explanations(
         probabilities: Whether to give the probabilities of all classes.
         unknown: The share of images of known classes to accept, see :func:`tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
@@ -163,7 +169,7 @@ def stream_explanations(
     detection = load_unknown_images(model, network, unknown, console)
     explanations = require_readable(
         explain_files(
-            network.to(selected),
+            network.to(selected).compute_in(precision),
             expand_paths(every),
             reject,
             explained_class=explained_class,

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.choices import InferencePrecision
 from tigranet.data import UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import feature_names, file_features
@@ -38,13 +39,20 @@ class FeatureResult:
     """Files that could not be read, with the reasons."""
 
 
-def features(model: str | Path, images: str | Path | Iterable[str | Path], *, device: str = "auto") -> FeatureResult:
+def features(
+    model: str | Path,
+    images: str | Path | Iterable[str | Path],
+    *,
+    device: str = "auto",
+    precision: InferencePrecision = "32",
+) -> FeatureResult:
     """Compute the invariant statistics of each image file, for any other classifier.
 
     Args:
         model: The folder of a saved model, or the name of a model that comes with the package.
         images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
 
     Returns:
         The features, and the files that could not be read.
@@ -53,7 +61,7 @@ def features(model: str | Path, images: str | Path | Iterable[str | Path], *, de
         FileNotFoundError: If the model or an image does not exist.
         ValueError: If no image could be read.
     """
-    names, stream = stream_features(model, images, device=device)
+    names, stream = stream_features(model, images, device=device, precision=precision)
     results = list(stream)
     rows = [result for result in results if isinstance(result, ImageFeatures)]
     return FeatureResult(
@@ -65,7 +73,11 @@ def features(model: str | Path, images: str | Path | Iterable[str | Path], *, de
 
 
 def stream_features(
-    model: str | Path, images: str | Path | Iterable[str | Path], *, device: str = "auto"
+    model: str | Path,
+    images: str | Path | Iterable[str | Path],
+    *,
+    device: str = "auto",
+    precision: InferencePrecision = "32",
 ) -> tuple[list[str], Iterator[ImageFeatures | UnreadableFile]]:
     """Compute the invariant statistics of any number of image files, with only a few of them in memory.
 
@@ -75,6 +87,7 @@ def stream_features(
         model: The folder of a saved model, or the name of a model that comes with the package.
         images: Image files, folders and other sources of images, as for :func:`~tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
 
     Returns:
         The names of the features, and an iterator over the features in the order of the files. An unreadable file
@@ -88,6 +101,6 @@ def stream_features(
     names = feature_names(network)
     results = (
         values if isinstance(values, UnreadableFile) else ImageFeatures(path, values.cpu())
-        for path, values in file_features(network.to(selected), expand_paths(images))
+        for path, values in file_features(network.to(selected).compute_in(precision), expand_paths(images))
     )
     return names, require_readable(results)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tigranet.choices import InferencePrecision
 from tigranet.data import UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation import Prediction, predict_files
@@ -48,6 +49,7 @@ def predict(
     probabilities: bool = False,
     unknown: str | float = AUTO,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> PredictionResult:
     """Predict the class of each image file.
@@ -65,6 +67,7 @@ def predict(
             less are 'unknown', in addition to those that ``reject`` excludes. ``auto`` accepts 0.95 if the model has a
             detector of unknown images, and ``off`` labels every image.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
@@ -85,6 +88,7 @@ def predict(
             probabilities=probabilities,
             unknown=unknown,
             device=device,
+            precision=precision,
             console=console,
         )
     )
@@ -104,6 +108,7 @@ def stream_predictions(
     probabilities: bool = False,
     unknown: str | float = AUTO,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> ResultStream[Prediction | UnreadableFile]:
     """Predict the classes of any number of image files, with only a few of them in memory.
@@ -120,6 +125,7 @@ def stream_predictions(
         probabilities: Whether to give the probabilities of all classes.
         unknown: The share of images of known classes to accept, as for :func:`predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to print what the user must know about label sets of this coverage.
 
     Returns:
@@ -138,7 +144,12 @@ def stream_predictions(
     label_sets = load_label_sets(model, network, coverage, console)
     detection = load_unknown_images(model, network, unknown, console)
     results = predict_files(
-        network.to(selected), expand_paths(images), reject, label_sets=label_sets, detail=detail, unknown=detection
+        network.to(selected).compute_in(precision),
+        expand_paths(images),
+        reject,
+        label_sets=label_sets,
+        detail=detail,
+        unknown=detection,
     )
     return ResultStream(network.class_names, require_readable(results))
 

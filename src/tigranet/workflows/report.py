@@ -9,6 +9,7 @@ from rich.console import Console
 from torch import Tensor
 
 from tigranet.baselines.convnet import ConvNet
+from tigranet.choices import InferencePrecision
 from tigranet.data import DataSet, LabelledImages, UnreadableFile
 from tigranet.devices import select_accelerator, select_device
 from tigranet.evaluation.batched_inference import module_device
@@ -52,6 +53,7 @@ def report(
     seed: int | None = None,
     data_dir: Path | None = None,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     command: str = "",
     console: Console | None = None,
 ) -> ReportResult:
@@ -70,6 +72,7 @@ def report(
         seed: Seed of the random movements; by default that of the training.
         data_dir: Folder of the named data sets.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         command: The command that the user typed, for the page.
         console: Where to show progress and notices.
 
@@ -122,7 +125,7 @@ def report(
             "training_seconds": seconds,
         }
     measured = report_on(
-        network.to(selected),
+        network.to(selected).compute_in(precision),
         data_set,
         rivals,
         seed=loaded.seed,

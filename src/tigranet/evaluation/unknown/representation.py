@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from tigranet.canonical_rotation import canonical_rotation
 from tigranet.evaluation.canonical_logits import double_head
-from tigranet.evaluation.canonical_rotation import canonical_rotation
 from tigranet.evaluation.unknown.contrast import image_contrast
 from tigranet.model import TIGraNet
 
@@ -66,7 +66,7 @@ def measure_canonical(
     """Return a function that computes the invariant features and the contrast of images in their canonical rotation.
 
     Images that are quarter turns of each other, in one batch, have the same numbers: the network reads the same pixels
-    for each of them. See :func:`~tigranet.evaluation.canonical_rotation.canonical_rotation`.
+    for each of them. See :func:`~tigranet.canonical_rotation.canonical_rotation`.
 
     Args:
         net: The network.

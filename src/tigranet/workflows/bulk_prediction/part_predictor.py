@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from tigranet.choices import InferencePrecision
 from tigranet.data.letterbox import ImageItem, UnreadableFile
 from tigranet.devices import select_device
 from tigranet.evaluation.batched_inference import module_device
@@ -26,6 +27,7 @@ from tigranet.evaluation.prediction_detail import Detail
 from tigranet.evaluation.prediction_rows import column_names, prediction_row
 from tigranet.evaluation.unknown.novelty import UnknownImages
 from tigranet.model import TIGraNet
+from tigranet.model_limits import check_choice
 from tigranet.workflows.bulk_prediction.answer_folder import AnswerFolder
 from tigranet.workflows.bulk_prediction.parts import FilePart, NamedImage, Part
 from tigranet.workflows.bulk_prediction.plan import part_name
@@ -47,10 +49,12 @@ class AnswerOptions:
     top: int = 0
     probabilities: bool = False
     unknown: str | float = AUTO
+    precision: InferencePrecision = "32"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return asdict(self) | {"unknown": str(self.unknown)}
+        """Return the options by name, the precision only if it is not the default, which earlier plans do not name."""
+        options = asdict(self) | {"unknown": str(self.unknown)}
+        return {name: value for name, value in options.items() if (name, value) != ("precision", "32")}
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ def load_model(model: str, options: AnswerOptions, console: Console | None = Non
         ValueError: If an option is not valid, or if the model lacks what it needs.
     """
     check_reject(options.reject)
+    check_choice("precision", options.precision, InferencePrecision)
     Detail(options.top, options.probabilities).check()
     network = TIGraNet.from_pretrained(model)
     if network.image_size is None:
@@ -131,7 +136,8 @@ class PartPredictor:
     @cached_property
     def _loaded(self) -> LoadedModel:
         loaded = load_model(self.job.model, self.job.options)
-        return loaded._replace(network=loaded.network.to(select_device(self.job.device)))
+        network = loaded.network.to(select_device(self.job.device))
+        return loaded._replace(network=network.compute_in(self.job.options.precision))
 
     def __call__(self, number: int, part: Part) -> PartAnswer:
         """Predict the images of a part, and write the answers. An earlier file of this part is replaced.

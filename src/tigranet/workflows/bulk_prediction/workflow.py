@@ -10,6 +10,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from tigranet.choices import InferencePrecision
 from tigranet.evaluation.file_predictions import BATCH_SIZE
 from tigranet.evaluation.parquet_rows import parquet_schema
 from tigranet.model_folder import CALIBRATION, CONFIG, UNKNOWN_DETECTOR, WEIGHTS
@@ -69,6 +70,7 @@ def predict_source(
     probabilities: bool = False,
     unknown: str | float = AUTO,
     device: str = "auto",
+    precision: InferencePrecision = "32",
     console: Console | None = None,
 ) -> BulkPrediction:
     """Predict the classes of any number of images, and write the answers to a folder of Parquet files.
@@ -97,6 +99,7 @@ def predict_source(
         unknown: The share of images of known classes to accept, ``auto`` or ``off``, as for
             :func:`tigranet.workflows.predict.predict`.
         device: Where to compute, see :func:`tigranet.devices.select_device`.
+        precision: Precision of the graph layers, see :meth:`tigranet.TIGraNet.compute_in`.
         console: Where to show progress.
 
     Returns:
@@ -115,7 +118,7 @@ def predict_source(
     start = perf_counter()
     parquet_schema([])
     folder = AnswerFolder.at(output)
-    options = AnswerOptions(reject, coverage, top, probabilities, unknown)
+    options = AnswerOptions(reject, coverage, top, probabilities, unknown, precision)
     name = str(Path(model).resolve()) if Path(model).is_dir() else str(model)
     load_model(name, options, console)
     identity = Identity(name, _model_checksum(name), absolute_sources(source), options.to_json())
