@@ -4,7 +4,7 @@ BIN := .venv/bin
 SPHINX := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -c docs -d build/doctrees  # missing link targets are warnings
 unexport PYTHONDONTWRITEBYTECODE  # without stored bytecode every process would compile PyTorch's modules again: 12 s
 
-.PHONY: setup browser demo test test-engines lint docs pytest fuzz container-check bench torture clean
+.PHONY: setup browser demo test test-gpu test-engines lint docs pytest fuzz container-check bench torture clean
 
 setup: .venv/installed
 
@@ -36,6 +36,12 @@ test: setup  # mypy uses one core, and pytest one while it starts: side by side 
 
 pytest: setup browser  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
+
+# The tests that need a CUDA GPU, with any Python that has PyTorch for CUDA: make test-gpu GPU_PYTHON=python3
+GPU_PYTHON ?= $(BIN)/python
+
+test-gpu:
+	$(GPU_PYTHON) -m pytest -m gpu tests
 
 ENGINES := .venv-engines/bin
 

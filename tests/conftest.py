@@ -44,6 +44,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not any(name in item.nodeid for name in LONG_TESTS))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip the tests marked ``gpu`` where there is none."""
+    if item.get_closest_marker("gpu") is not None:
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device on this machine")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Keep imported modules and tests from the garbage collector, which would visit their millions of objects often."""

@@ -11,7 +11,7 @@ from tigranet import GridLaplacian, SparseLaplacian, TIGraNet
 from tigranet.layers.background_margin import add_margin
 from tigranet.testing import SQUARE, invariance_error, torus_shift
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+pytestmark = pytest.mark.gpu
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,17 @@ def test_a_network_trains_on_the_device_and_under_autocast(preset):
     with torch.autocast("cuda", dtype=torch.bfloat16):
         net(torch.rand(4, 1, 28, 28, device="cuda")).sum().backward()
     assert all(torch.isfinite(parameter.grad).all() for parameter in net.parameters())
+
+
+@pytest.mark.parametrize("layers", ["oriented-small", GROUP_PYRAMID])
+@pytest.mark.parametrize(("precision", "tolerance"), [("bf16", 0.05), ("16", 0.01)])
+def test_half_precision_is_close_and_exact_under_quarter_turns(layers, precision, tolerance):
+    net = TIGraNet(layers, num_classes=3).cuda()
+    images = torch.rand(8, 1, 28, 28).cuda()
+    net.train()(images)
+    expected = net.eval().standardise(net.features(images))
+    features = net.compute_in(precision).features(images)
+    assert features.dtype == torch.float32
+    assert (net.standardise(features) - expected).norm() < tolerance * expected.norm()
+    for turns in (1, 2, 3):
+        assert torch.equal(net.features(images.rot90(turns, (2, 3))), features)

@@ -140,7 +140,7 @@ def test_gradients_reach_every_parameter():
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in net.parameters())
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.gpu
 def test_in_16_bits_on_a_gpu_convolution_and_gradients_are_those_of_the_cpu_up_to_rounding():
     conv, y, weights = GroupConv(4, 3, 8), torch.rand(16, 32, 9, 9), torch.randn(16, 24, 9, 9)
     expected, results = [], []

@@ -12,7 +12,6 @@ NETWORKS = {
     "ResNet for large images": lambda maps: ResNet("RB[8,1]-RB[12,1]", 3, 50, maps),
     "GroupCNN": lambda maps: GroupCNN("LC[4,3]-P[2]-GC[4]-FC[5]", 3, 12, maps),
 }
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 
 
 def logits_and_gradients(net, images):
@@ -26,7 +25,7 @@ def test_maps_on_the_cpu_stay_as_they_are():
     assert channels_last_on_gpu(maps) is maps
 
 
-@needs_gpu
+@pytest.mark.gpu
 def test_maps_on_a_gpu_have_their_channels_last():
     maps = torch.rand(2, 3, 4, 5).cuda()
     result = channels_last_on_gpu(maps)
@@ -48,7 +47,7 @@ def test_networks_give_the_same_with_the_channels_last(name, maps, monkeypatch):
     torch.testing.assert_close(logits_and_gradients(net, images), expected, rtol=1e-9, atol=1e-12)
 
 
-@needs_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("maps", [1, 3])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_on_a_gpu_give_the_results_of_the_cpu(name, maps):

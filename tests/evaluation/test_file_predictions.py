@@ -178,7 +178,7 @@ def test_files_are_computed_on_the_device_of_the_network(net, tmp_path, monkeypa
     assert devices == ["meta", "meta"]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.gpu
 def test_files_have_the_same_predictions_on_a_gpu(net, tmp_path):
     paths = write_images(tmp_path, 5)
     expected = list(predict_files(net, paths))

@@ -13,7 +13,6 @@ from tigranet.training import Hardware, Recipe, fit
 from tigranet.training.cuda_graph import CudaGraphClassifierModule
 from tigranet.training.lightning_module import ClassifierModule
 
-on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 ARCHITECTURE = "SC[3,2]-DP[30]-SC[4,2]-S[3]-FC[8]"
 PYRAMID = "LC[2,3]-GB[3]-D-GC[3,3]-MO[4]-S[0]"
 RECIPE = Recipe(epochs=6, batch_size=8, learning_rate=3e-3)
@@ -42,7 +41,7 @@ def graph_recorded(monkeypatch):
     return flags
 
 
-@on_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("count", [64, 61])
 def test_the_weights_are_those_of_a_training_without_graphs(monkeypatch, graph_recorded, count):
     """With 61 images, the last batch of each epoch is smaller."""
@@ -53,7 +52,7 @@ def test_the_weights_are_those_of_a_training_without_graphs(monkeypatch, graph_r
         torch.testing.assert_close(actual[name], expected[name], rtol=1e-3, atol=1e-5)
 
 
-@on_gpu
+@pytest.mark.gpu
 def test_group_convolutions_train_as_without_graphs(monkeypatch, graph_recorded):
     """The tolerance is wider, because the gradients of cuDNN's convolutions depend on the order of additions."""
     expected, actual = (
@@ -65,20 +64,20 @@ def test_group_convolutions_train_as_without_graphs(monkeypatch, graph_recorded)
         torch.testing.assert_close(actual[name], expected[name], rtol=1e-2, atol=2e-3)
 
 
-@on_gpu
+@pytest.mark.gpu
 def test_two_trainings_give_the_same_weights(monkeypatch):
     first, second = (trained_weights(monkeypatch, CudaGraphClassifierModule, 61) for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-@on_gpu
+@pytest.mark.gpu
 def test_a_graph_is_recorded_in_bfloat16(monkeypatch, graph_recorded):
     weights = trained_weights(monkeypatch, CudaGraphClassifierModule, 64, precision="bf16")
     assert graph_recorded == [True]
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())
 
 
-@on_gpu
+@pytest.mark.gpu
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_graph_has_all_changes_of_the_images_and_dropout(monkeypatch, graph_recorded, channels):
     """The average of the weights is computed outside the graph."""
@@ -115,7 +114,7 @@ class ReadsItsValues(nn.Module):
         return x if float(x.detach().sum()) < 1e9 else -x
 
 
-@on_gpu
+@pytest.mark.gpu
 def test_a_network_that_cannot_be_recorded_is_trained_without_a_graph(monkeypatch, graph_recorded):
     expected = trained_weights(monkeypatch, ClassifierModule, 61, ReadsItsValues)
     actual = trained_weights(monkeypatch, CudaGraphClassifierModule, 61, ReadsItsValues)

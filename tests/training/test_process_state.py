@@ -47,7 +47,7 @@ def test_the_random_state_is_restored_after_an_error():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.gpu
 def test_the_random_state_of_a_gpu_is_restored():
     device = torch.device("cuda", 0)
     state = torch.cuda.get_rng_state(device)

@@ -71,7 +71,7 @@ def test_the_limits_are_read_once_per_device(read, monkeypatch):
     assert device_limits(DEVICE) is first
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+@pytest.mark.gpu
 def test_a_real_device_has_at_least_the_smallest_limits():
     actual = device_limits(torch.rand(1, device="cuda").device)
     assert all(limit >= smallest for limit, smallest in zip(actual, SMALLEST_LIMITS, strict=True))

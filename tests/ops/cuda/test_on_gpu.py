@@ -30,7 +30,7 @@ from tigranet.ops.fallback import KernelUnavailableError
 from tigranet.ops.grid_spec import GridSpec
 from tigranet.testing import SQUARE, equivariance_error, on_nodes
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+pytestmark = pytest.mark.gpu
 CASES_PER_SEED = 25  # each seed has one grid, order and degree, so that few kernels are compiled
 
 
