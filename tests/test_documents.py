@@ -226,6 +226,7 @@ PAGE_CHECKS = {
     "guarantees": check_nothing,
     "export": check_export,
     "fine-tuning": check_fine_tuning,
+    "half-precision": check_nothing,
     "how-it-works": check_nothing,
     "install": check_nothing,
     "oriented": check_oriented,
