@@ -91,7 +91,10 @@ def suggest_images(
     pool, labelled, unreadable = CandidatePool(), 0, list[UnreadableFile]()
     columns, describe = _description(network.to(selected), frozenset(known or ()) | frozenset(labelled_hashes))
     rows = require_readable(_rows(network, describe, paths))
-    with console.status("examining images") if console else nullcontext() as status, _listed(unreadable, console):
+    with (
+        console.status("examining images") if console else nullcontext() as status,
+        _list_before_error(unreadable, console),
+    ):
         for number, row in enumerate(rows, start=1):
             if status:
                 status.update(f"examining images: {number}")
@@ -113,7 +116,7 @@ def suggest_images(
 
 
 @contextmanager
-def _listed(unreadable: list[UnreadableFile], console: Console | None) -> Iterator[None]:
+def _list_before_error(unreadable: list[UnreadableFile], console: Console | None) -> Iterator[None]:
     """List the files that could not be read before an error that says that there are no others."""
     try:
         yield
