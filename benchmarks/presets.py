@@ -7,7 +7,11 @@ with the time that each training would take on two CPU cores: the processor time
 ``results/cost-cpu.csv`` times the number of images and epochs. No test image is used, except that steel has so few
 images that those of training and validation are drawn from all of them.
 
-The networks are trained in bf16 on a GPU, because it takes half the time; ``tigranet train`` uses TF32 by default.
+The networks are trained in bf16 on a GPU, because it takes half the time; ``tigranet train`` uses TF32 by default for
+networks without group convolutions. ``--networks`` also takes layers, and ``init=`` with a trained network:
+
+    python -m benchmarks.presets --data-dir data/ --networks "pyramid-medium init=starts/pyramid-medium-photographs" \
+        --output medium.csv
 """
 
 import argparse
@@ -20,7 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.preset_search import run
+from benchmarks.preset_search import START_SET, run
 from benchmarks.resumed_table import measure_rows
 from benchmarks.validation_sets import SETS
 from tigranet.architecture import PRESETS
@@ -38,8 +42,6 @@ CELLS = (
     *itertools.product(("eth80", "digits", "photographs", "plankton"), (ALL_IMAGES,)),
 )
 """Data sets and numbers of training images, the shorter trainings first."""
-START_SET = "photographs"
-"""The images that the networks of the package were trained on; trainings on them start from random weights."""
 STARTED = tuple(f"{preset} init={start}" for preset, start in DEFAULT_STARTS.items() if not preset.endswith("224"))
 """Presets that start from a network of the package."""
 NETWORKS = (*(preset for preset in PRESETS if not preset.endswith("224")), *STARTED)
@@ -74,7 +76,7 @@ def default_network(data: str, images: int, gpu: bool) -> str:
     return preset if start is None else f"{preset} init={start}"
 
 
-def _cell_line(rows: Sequence[Row], cost: dict[str, float]) -> str:
+def _cell_line(rows: Sequence[Row], cost: dict[str, float], networks: Sequence[str]) -> str:
     """Return the line of the table for one data set and number of training images."""
     by_network: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
@@ -89,14 +91,15 @@ def _cell_line(rows: Sequence[Row], cost: dict[str, float]) -> str:
             return "-"
         upright, rotated = (fmean(float(run[column]) for run in runs) for column in ("as they are", "rotated"))
         text = f"{upright:.1f} / {rotated:.1f}"
-        return f"{f'**{text}**' if means[network] == best else text}, {_cpu_minutes(runs[0], cost):.1f} min"
+        minutes = f", {_cpu_minutes(runs[0], cost):.1f} min" if network.split()[0] in cost else ""
+        return f"{f'**{text}**' if means[network] == best else text}{minutes}"
 
     def distance(gpu: bool) -> str:
         network = default_network(rows[0]["data"], count, gpu)
         return f"`{network}` {means[network] - best:+.1f}" if network in means else "-"
 
     seeds = len({row["seed"] for row in rows})
-    cells = (rows[0]["data"], f"{count:,}", str(seeds), *map(entry, NETWORKS), distance(True), distance(False))
+    cells = (rows[0]["data"], f"{count:,}", str(seeds), *map(entry, networks), distance(True), distance(False))
     return f"| {' | '.join(cells)} |"
 
 
@@ -110,11 +113,13 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
     Returns:
         The page.
     """
+    measured = {row["network"] for row in rows}
+    networks = NETWORKS if measured <= set(NETWORKS) else sorted(measured)
     names = (
         "data",
         "images",
         "seeds",
-        *(f"`{network}`" for network in NETWORKS),
+        *(f"`{network}`" for network in networks),
         "default on a GPU",
         "default on a CPU",
     )
@@ -131,7 +136,7 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
     ]
     for cell in CELLS:
         chosen = [row for row in rows if (row["data"], int(row["images"])) == cell]
-        lines += [_cell_line(chosen, cost)] if chosen else []
+        lines += [_cell_line(chosen, cost, networks)] if chosen else []
     return "\n".join(lines) + "\n"
 
 
@@ -153,7 +158,7 @@ def main() -> None:
     """Measure all rows that the output file does not contain yet, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, default=Path("data"))
-    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS), help="Presets, or layers.")
     parser.add_argument("--data", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--min-images", type=int, default=0)
     parser.add_argument("--max-images", type=int, default=ALL_IMAGES, help="all of them by default")
@@ -166,7 +171,7 @@ def main() -> None:
     jobs: list[tuple[Any, ...]] = [
         (name, images, network, seed)
         for seed, (name, images), network in itertools.product(arguments.seeds, CELLS, arguments.networks)
-        if not (network in STARTED and name == START_SET)
+        if not ("init=" in network and name == START_SET)
         and name in arguments.data
         and arguments.min_images <= images <= arguments.max_images
     ]

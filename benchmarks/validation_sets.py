@@ -96,10 +96,12 @@ def _in_large_frames(images: int, seed: int, folder: Path) -> DataSet:
     return replace(data, train=framed(data.train), validation=framed(validation))
 
 
-def _reduced_frames(images: int, seed: int, folder: Path) -> DataSet:
-    """Return the same frames with a third of the height and width."""
-    data = _in_large_frames(images, seed, folder)
-    train, validation = (part._replace(images=F.avg_pool2d(part.images, 3)) for part in (data.train, data.validation))
+def _reduced(name: str, factor: int, images: int, seed: int, folder: Path) -> DataSet:
+    """Return a set with a fraction of the height and width, by averages of squares of pixels."""
+    data = SETS[name](images, seed, folder)
+    train, validation = (
+        part._replace(images=F.avg_pool2d(part.images, factor)) for part in (data.train, data.validation)
+    )
     return replace(data, train=train, validation=validation)
 
 
@@ -113,6 +115,8 @@ SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "steel-128": partial(_enlarged, "steel"),
     "plankton-8-128": partial(_enlarged, "plankton-8"),
     "plankton-in-192": _in_large_frames,
-    "plankton-in-64": _reduced_frames,
+    "plankton-in-64": partial(_reduced, "plankton-in-192", 3),
+    "steel-32": partial(_reduced, "steel", 2),
+    "plankton-8-32": partial(_reduced, "plankton-8", 2),
 }
 """By name: functions of the number of training images, the seed and the data folder."""

@@ -69,7 +69,7 @@ def test_the_pyramids_are_the_presets_with_coarsenings():
     presets = {name for name in PRESETS if Architecture.parse(name).num_coarsenings}
     assert presets == {name for name in PRESETS if name.startswith("pyramid")}
     with_group_convolutions = {name for name in PRESETS if Architecture.parse(name).has_group_convolutions}
-    assert with_group_convolutions == {"pyramid", "pyramid-large", "pyramid-224"}
+    assert with_group_convolutions == {"pyramid-medium", "pyramid", "pyramid-large", "pyramid-224"}
 
 
 def test_mixed_means_that_there_are_mc_layers():

@@ -42,6 +42,12 @@ def test_all_images_have_a_row_of_their_own_and_networks_without_rows_are_empty(
     )  # nor are the defaults measured
 
 
+def test_a_table_with_other_networks_has_only_the_measured_ones_and_no_time_where_it_is_not_known():
+    rows = [row("pyramid", 0, 50, 50), row("LC[4,5]-S[2]", 0, 40, 40)]
+    (line,) = (line for line in lines(rows) if line.startswith("| plankton"))
+    assert line == "| plankton | 300 | 1 | 40.0 / 40.0 | **50.0 / 50.0**, 0.6 min | - | - |"
+
+
 def test_the_default_starts_from_a_trained_network_except_on_the_images_of_that_network():
     assert presets.default_network("steel", 300, gpu=False) == "pyramid-small init=pyramid-small-cifar10"
     assert presets.default_network("photographs", 300, gpu=True) == "pyramid-large"

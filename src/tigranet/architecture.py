@@ -184,14 +184,15 @@ PRESETS = {
     "pyramid-tiny": "MC[16,3]-R[12]-D-MC[32,3]-R[16]-D-MC[48,3]-R[24]-S[2]-FC[64]",
     "pyramid-small": "MC[16,3]-D-MC[24,3]-R[16]-D-MC[48,3]-R[24]-S[2]-FC[64]",
     "pyramid-small-224": "MC[16,3]-D-D-MC[24,3]-R[16]-D-MC[48,3]-R[24]-S[2]-FC[64]",
+    "pyramid-medium": "LC[8,5]-GB[3]-D-GC[16,3]-GB[3]-D-GC[32,3]-GB[3]-MO[128]-S[0]",
     "pyramid": "LC[8,5]-GB[3]-D-GC[16,3]-GB[5]-GB[5]-D-GC[32,3]-GB[5]-GB[5]-D-GC[48,3]-GB[5]-MO[128]-S[0]",
     "pyramid-large": "LC[12,5]-GB[5]-GB[5]-D-GC[24,3]-GB[5]-GB[5]-D-GC[48,3]-GB[5]-GB[5]-MO[128]-S[0]",
     "pyramid-224": "LC[8,5]-D-GB[5]-D-GC[16,3]-GB[5]-GB[5]-D-GC[32,3]-GB[5]-GB[5]-MO[128]-S[0]",
 }
 """Architectures with a name: the two networks of Table 1 (MNIST-012, other experiments), the oriented networks, and the
 pyramids, which coarsen the image between their layers: three of residual products, which are trained in a minute on a
-CPU, and three of group convolutions, which are more accurate and need a GPU. Those with 224 are for images of 65 to
-about 224 pixels: their maps are coarsened earlier."""
+CPU, and four of group convolutions, which are more accurate. Of these, ``pyramid-medium`` can be trained on a CPU, and
+the others need a GPU. Those with 224 are for images of 65 to about 224 pixels: their maps are coarsened earlier."""
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class TIGraNet(Pretrained, TimmInterface, InferenceInHalfPrecision):
 
     Args:
         architecture: Layers in the paper's notation, the name of a preset (``paper-small``, ``paper``,
-            ``oriented-small``, ``oriented``, ``oriented-large``, ``pyramid-tiny``, ``pyramid-small``, ``pyramid``,
-            ``pyramid-large``), or an :class:`Architecture`.
+            ``oriented-small``, ``oriented``, ``oriented-large``, ``pyramid-tiny``, ``pyramid-small``,
+            ``pyramid-medium``, ``pyramid``, ``pyramid-large``), or an :class:`Architecture`.
         num_classes: Number of classes, at most 100,000. The last layer, with one output per class, is implicit.
         in_maps: Number of channels of the images, at most 10,000.
         boundary: ``free`` is the paper's grid. On the ``torus`` integer shifts are exact symmetries too.

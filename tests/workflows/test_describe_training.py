@@ -29,8 +29,8 @@ def test_the_network_has_its_number_of_parameters():
     assert describe_network("paper", 441970, "as requested") == "network: paper, 441,970 parameters, as requested"
 
 
-def test_a_cpu_names_the_more_accurate_network_of_a_gpu():
-    options = {"images": 300, "default": True, "init": None, "quick": False, "gpu_preset": "pyramid-large"}
+def test_a_cpu_names_a_network_that_is_more_accurate_and_slower():
+    options = {"images": 300, "default": True, "init": None, "quick": False, "slower_preset": "pyramid-large"}
     assert "--architecture pyramid-large" in describe_choice(gpu=False, **options)
     assert "pyramid-large" not in describe_choice(gpu=True, **options)
     assert "pyramid-large" not in describe_choice(gpu=False, **(options | {"default": False}))

@@ -71,7 +71,7 @@ def describe_network(name: str, parameters: int, reason: str) -> str:
 
 
 def describe_choice(
-    images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool, gpu_preset: str = ""
+    images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool, slower_preset: str = ""
 ) -> str:
     """Explain the choice of the network.
 
@@ -81,7 +81,7 @@ def describe_choice(
         gpu: Whether it is trained on a GPU.
         init: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
-        gpu_preset: The preset that is the default for these images on a GPU, if it is another one.
+        slower_preset: A preset that is more accurate than the default and takes longer on a CPU, if there is one.
 
     Returns:
         The reason, for the header of a training.
@@ -97,6 +97,6 @@ def describe_choice(
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
     reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
     hint = "--architecture names another one"
-    if gpu_preset and not gpu:
-        hint = f"--architecture {gpu_preset}, the default on a GPU, is more accurate, but much slower on a CPU"
+    if slower_preset and not gpu:
+        hint = f"--architecture {slower_preset} is more accurate, but much slower on a CPU"
     return "; ".join([reason, *([start] if start else []), hint])

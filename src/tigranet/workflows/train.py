@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log, Window, WindowOption
-from tigranet.choose_architecture import choose_preset, default_size_limit
+from tigranet.choose_architecture import choose_preset, default_size_limit, slower_preset
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
@@ -200,7 +200,8 @@ def train(
     if start is not None:
         check_channels(start, str(init), data_set.train.images)
     height, width = data_set.train.images.shape[2:]
-    preset, gpu_preset = (choose_preset(images, max(height, width), on_gpu) for on_gpu in (gpu, True))
+    side = max(height, width)
+    preset = choose_preset(images, side, gpu)
     layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
     chosen_window = choose_window(window, layers, data_set.train.images)
     if automatic and architecture is None and not quick:
@@ -228,7 +229,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = describe_choice(images, not architecture, gpu, init, quick, gpu_preset if gpu_preset != preset else "")
+    reason = describe_choice(images, not architecture, gpu, init, quick, slower_preset(images, side))
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:
