@@ -106,15 +106,22 @@ def test_a_network_in_double_precision_is_not_rounded():
     torch.testing.assert_close(net.compute_in("bf16")(images), net.compute_in("32")(images), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("is_supported", [True, False])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_auto_is_half_precision_where_it_is_faster(name, is_supported, monkeypatch):
-    monkeypatch.setattr(inference_precision, "computes_with", lambda device, dtype: is_supported)
+def test_auto_is_single_precision_on_a_cpu(name):
     net, images = network(NETWORKS[name]), torch.rand(2, 1, 21, 21)
     with torch.no_grad():
         single = net(images)
+        assert torch.equal(net.compute_in("auto")(images), single)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NETWORKS)
+def test_auto_is_half_precision_on_a_gpu_where_it_is_faster(name):
+    net, images = network(NETWORKS[name]).cuda(), torch.rand(2, 1, 21, 21).cuda()
+    with torch.no_grad():
+        single = net(images)
         rounds = not torch.equal(net.compute_in("auto")(images), single)
-    assert rounds == (name == "group" and is_supported)
+    assert rounds == (name == "group" and torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 def test_hardware_without_it_is_an_error_that_names_the_remedy(monkeypatch):

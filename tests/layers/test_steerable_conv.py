@@ -11,7 +11,7 @@ from torch.autograd import gradcheck
 from orientation_moves import quarter_turn, rotate_plain
 from tigranet import GridLaplacian, SparseLaplacian
 from tigranet.circular_harmonics import circular_harmonics
-from tigranet.layers import GroupBlock, GroupConv, LiftingConv
+from tigranet.layers import GroupBlock, GroupConv, LiftingConv, steerable_conv
 from tigranet.testing import blobs, equivariance_error, on_nodes, torus_shifts
 
 BOUNDARIES = ["free", "torus"]
@@ -32,9 +32,20 @@ def test_the_filter_between_two_orientations_is_the_rotated_combination_of_the_b
 
 
 @pytest.mark.parametrize(("boundary", "mode"), [("free", "replicate"), ("torus", "circular")])
-@pytest.mark.parametrize("size", [1, 3, 5])
-def test_the_layer_is_a_convolution_on_the_padded_image(boundary, mode, size):
-    conv, y = LiftingConv(2, 3, 4, size).double(), torch.randn(2, 2, 6, 7, dtype=torch.float64)
+@pytest.mark.parametrize("size", [1, 3, 5, 7])
+@pytest.mark.parametrize(
+    ("layer", "in_maps", "out_features", "orientations", "dtype"),
+    [
+        (LiftingConv, 2, 3, 4, torch.float64),
+        (GroupConv, 16, 4, 8, torch.float64),  # whose basis is rounded, so PyTorch computes
+        (GroupConv, 16, 4, 8, torch.float32),  # where our kernels compute up to size 5
+    ],
+)
+def test_the_layer_is_a_convolution_on_the_padded_image(
+    layer, in_maps, out_features, orientations, dtype, boundary, mode, size
+):
+    conv = layer(in_maps, out_features, orientations, size).to(dtype)
+    y = torch.randn(2, in_maps, 6, 7, dtype=dtype)
     expected = F.conv2d(F.pad(y, (size // 2,) * 4, mode=mode), conv.filters())
     actual = conv(y.flatten(2), GridLaplacian(6, 7, boundary=boundary))
     torch.testing.assert_close(actual, expected.flatten(2))
@@ -54,12 +65,13 @@ def test_a_plain_background_stays_plain():
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # our kernels compute 8 orientations in float32
 @pytest.mark.parametrize("orientations", [4, 8, 12])
 @pytest.mark.parametrize(("height", "width"), [(6, 6), (5, 8)])
-def test_quarter_turns_rotate_the_maps_and_permute_the_orientations(boundary, orientations, height, width):
-    y = torch.randn(2, 2, height * width, dtype=torch.float64)
-    lift = LiftingConv(2, 3, orientations, 5).double()
-    layers = [GroupConv(3 * orientations, 3, orientations, 3), GroupBlock(3 * orientations, orientations, 3)]
+def test_quarter_turns_rotate_the_maps_and_permute_the_orientations(boundary, dtype, orientations, height, width):
+    y = torch.randn(2, 2, height * width, dtype=dtype)
+    lift = LiftingConv(2, 4, orientations, 5).to(dtype)
+    layers = [GroupConv(4 * orientations, 4, orientations, 3), GroupBlock(4 * orientations, orientations, 3)]
     for turns in (1, 2, 3):
         side, other = (height, width) if turns == 2 else (width, height)
         grid, turned_grid = (
@@ -68,9 +80,9 @@ def test_quarter_turns_rotate_the_maps_and_permute_the_orientations(boundary, or
         )
         z = lift(y, grid)
         turned = lift(rotate_plain(height, width, turns)(y), turned_grid)
-        torch.testing.assert_close(turned, quarter_turn(orientations, 3, height, width, turns)(z))
+        torch.testing.assert_close(turned, quarter_turn(orientations, 4, height, width, turns)(z))
         for layer in layers:
-            expected = quarter_turn(orientations, 3, height, width, turns)(layer.double().eval()(z, grid))
+            expected = quarter_turn(orientations, 4, height, width, turns)(layer.to(dtype).eval()(z, grid))
             torch.testing.assert_close(layer(turned, turned_grid), expected)
 
 
@@ -110,8 +122,9 @@ def test_gradcheck(boundary):
     assert gradcheck(function, (y, conv.weight.detach().requires_grad_()))
 
 
-def test_autocast_computes_in_half_precision_and_keeps_the_filters_exact():
-    conv, y, grid = LiftingConv(1, 2, 8, 5), torch.rand(2, 1, 64), GridLaplacian(8, 8)
+@pytest.mark.parametrize(("layer", "in_maps"), [(LiftingConv, 1), (GroupConv, 16)])
+def test_autocast_computes_in_half_precision_and_keeps_the_filters_exact(layer, in_maps):
+    conv, y, grid = layer(in_maps, 2, 8, 5), torch.rand(2, in_maps, 64), GridLaplacian(8, 8)
     with torch.autocast("cpu", torch.bfloat16):
         z = conv(y, grid)
         assert conv.filters().dtype == torch.float32
@@ -160,7 +173,12 @@ def test_wrong_signals_and_other_graphs_are_errors():
         conv(torch.rand(1, 2, 3), SparseLaplacian([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
 
 
-# filters are computed once as long as nothing changes them
+# filters, or the coefficients for our kernels, are computed once as long as nothing changes them
+
+COMPUTED_FROM_WEIGHTS = pytest.mark.parametrize(
+    ("orientations", "function"), [(4, "rotated_filters"), (8, "coefficients")], ids=["filters", "coefficients"]
+)
+ORIENTATIONS = pytest.mark.parametrize("orientations", [4, 8])
 
 
 def expected_result(conv, y, grid):
@@ -176,22 +194,41 @@ def assert_current(conv, y, grid):
     torch.testing.assert_close(conv(y, grid), expected_result(conv, y, grid))
 
 
-def test_without_gradients_the_filters_are_computed_once(monkeypatch):
-    conv, y, grid = GroupConv(8, 2, 4, 3).eval(), torch.rand(1, 8, 20), GridLaplacian(4, 5)
-    calls, filters = [], conv.filters
-    monkeypatch.setattr(conv, "filters", lambda: calls.append(1) or filters())
+def layer_and_input(orientations):
+    conv = GroupConv(2 * orientations, 2, orientations, 3)
+    return conv, torch.rand(1, 2 * orientations, 20), GridLaplacian(4, 5)
+
+
+@COMPUTED_FROM_WEIGHTS
+def test_without_gradients_they_are_computed_once(orientations, function, monkeypatch):
+    (conv, y, grid), calls, compute = layer_and_input(orientations), [], getattr(steerable_conv, function)
+    monkeypatch.setattr(steerable_conv, function, lambda *args: calls.append(1) or compute(*args))
     with torch.no_grad():
-        results = [conv(y, grid) for _ in range(3)]
-    assert len(calls) == 1
+        results = [conv.eval()(y, grid) for _ in range(3)]
+        assert len(calls) == 1
+        conv.weight.data.mul_(2)
+        torch.testing.assert_close(conv(y, grid), 2 * results[0])
+        assert len(calls) == 2
     assert torch.equal(results[0], results[2])
-    conv(y, grid)
-    assert len(calls) == 2  # with gradients, they are part of the graph
+    assert conv(y, grid).requires_grad  # with gradients, they are part of the graph
 
 
-def test_changed_weights_change_the_filters():
-    conv, y, grid = GroupConv(8, 2, 4, 3).eval(), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+def test_training_and_inference_give_the_same_bits():
+    conv, y, grid = layer_and_input(8)
+    z = conv.train()(y, grid)
+    assert z.requires_grad
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            assert torch.equal(conv(y, grid), z)
+            assert torch.equal(conv.eval()(y, grid), z)
+
+
+@ORIENTATIONS
+def test_changed_weights_are_noticed(orientations):
+    conv, y, grid = layer_and_input(orientations)
+    conv.eval()
     assert_current(conv, y, grid)
-    conv.load_state_dict(GroupConv(8, 2, 4, 3).state_dict())
+    conv.load_state_dict(layer_and_input(orientations)[0].state_dict())
     assert_current(conv, y, grid)
     optimiser = torch.optim.SGD(conv.parameters(), lr=0.1)
     conv(y, grid).sum().backward()
@@ -214,8 +251,10 @@ def test_changed_weights_change_the_filters():
     torch.testing.assert_close(result, expected_result(conv, y, grid))
 
 
-def test_frozen_filters_of_inference_mode_can_be_part_of_a_graph():
-    conv, y, grid = GroupConv(8, 2, 4, 3).requires_grad_(False), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+@ORIENTATIONS
+def test_frozen_weights_of_inference_mode_can_be_part_of_a_graph(orientations):
+    conv, y, grid = layer_and_input(orientations)
+    conv.requires_grad_(False)
     with torch.inference_mode():
         conv(y, grid)
     y.requires_grad_()
@@ -224,8 +263,9 @@ def test_frozen_filters_of_inference_mode_can_be_part_of_a_graph():
     torch.testing.assert_close(y.grad, expected)
 
 
-def test_transforms_see_their_own_weights():
-    conv, y, grid = GroupConv(8, 2, 4, 3), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+@ORIENTATIONS
+def test_transforms_see_their_own_weights(orientations):
+    conv, y, grid = layer_and_input(orientations)
 
     def loss(weight):
         return torch.func.functional_call(conv, {"weight": weight}, (y, grid)).square().sum()
@@ -237,17 +277,19 @@ def test_transforms_see_their_own_weights():
     torch.testing.assert_close(gradient, expected)
 
 
-def test_stored_filters_are_not_part_of_the_layer():
-    conv, y, grid = GroupConv(8, 2, 4, 3), torch.rand(1, 8, 20), GridLaplacian(4, 5)
+@ORIENTATIONS
+def test_what_is_stored_is_not_part_of_the_layer(orientations):
+    conv, y, grid = layer_and_input(orientations)
     size, names = len(pickle.dumps(conv)), set(vars(conv))
     with torch.no_grad():
         conv(y, grid)
     assert (len(pickle.dumps(conv)), set(vars(conv))) == (size, names)
     assert set(conv.state_dict()) == {"weight"}
-    copy = deepcopy(conv)
-    copy.reset_parameters()
-    assert_current(copy, y, grid)
-    assert_current(conv, y, grid)
+    for copy in (deepcopy(conv), pickle.loads(pickle.dumps(conv))):
+        assert_current(copy, y, grid)
+        copy.reset_parameters()
+        assert_current(copy, y, grid)
+        assert_current(conv, y, grid)
     reference = weakref.ref(conv)
     del conv
     gc.collect()

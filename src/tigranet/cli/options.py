@@ -71,8 +71,8 @@ Unknown = Annotated[
 Precision = Annotated[
     InferencePrecision,
     typer.Option(
-        help="Precision of the graph layers. 'auto' is bf16 for networks with group convolutions on hardware that "
-        "computes with it, and 32 for others."
+        help="Precision of the graph layers. 'auto' is bf16 for networks with group convolutions on GPUs that "
+        "compute with it, and 32 for others."
     ),
 ]
 Csv = Annotated[Path | None, typer.Option(help="Write the rows to this CSV file.", readable=False)]

@@ -11,6 +11,7 @@ from tigranet.layers.group_block import GroupBlock
 from tigranet.layers.orientation_max import OrientationMax
 from tigranet.layers.orientation_norm import OrientationNorm
 from tigranet.layers.steerable_conv import SteerableConv
+from tigranet.ops.group_convolution import orientation_differences
 
 
 class PortableGroupConv(nn.Module):
@@ -42,7 +43,8 @@ class PortableGroupConv(nn.Module):
             weight = weight * gain[: layer.out_features, None, None, None]  # the same for all orientations
         self.register_buffer("filters", filters)
         self.register_buffer("weight", weight.permute(0, 2, 1, 3).contiguous())
-        self.register_buffer("differences", layer.orientation_differences())
+        differences = orientation_differences(layer.orientations, layer.in_orientations)
+        self.register_buffer("differences", differences)
         self.register_buffer("basis", layer.basis.to(weight.dtype)[:, None, None])
         self.register_buffer("bias", bias)
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.orientation_norm import OrientationNorm
 from tigranet.layers.steerable_conv import GroupConv
+from tigranet.ops import orientation_max
 
 
 class OrientationMax(nn.Module):
@@ -55,5 +56,5 @@ class OrientationMax(nn.Module):
             The invariant maps.
         """
         z = self.out_norm(self.conv(y, laplacian, norm=self.norm))
-        z = z.unflatten(1, (self.orientations, self.out_maps)).amax(1).to(self.conv.weight.dtype)
+        z = orientation_max(z, self.orientations).to(self.conv.weight.dtype)
         return z if omega is None else z * omega

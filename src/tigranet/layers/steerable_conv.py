@@ -1,12 +1,14 @@
 """Convolutions with rotated copies of learned filters."""
 
 import math
+from collections.abc import Callable
 from contextlib import nullcontext
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from tigranet.circular_harmonics import basis_size, circular_harmonics
@@ -14,7 +16,10 @@ from tigranet.graphs.grid import GridLaplacian
 from tigranet.graphs.laplacian import Laplacian
 from tigranet.layers.orientation_norm import OrientationNorm
 from tigranet.matrix_precision import convolutions_as_products
+from tigranet.ops import group_convolution
 from tigranet.ops.dispatch import needs_gradient
+from tigranet.ops.group_convolution import kernels_pay, rotated_filters
+from tigranet.ops.orientation_frequencies import coefficients
 from tigranet.torch_compat import in_function_transform, is_observed, missing_for_dispatch
 
 
@@ -75,29 +80,36 @@ class SteerableConv(nn.Module):
             entry j - i of the weights.
         """
         with torch.autocast(self.weight.device.type, enabled=False):
-            weight = self.weight[:, :, self.orientation_differences()]  # (out, in, j, i, basis)
-            filters = torch.einsum("oajib,jbp->joiap", weight, self.basis.to(weight.dtype))
-        return filters.reshape(self.out_maps, self.in_maps, self.size, self.size)
+            return rotated_filters(self.weight, self.basis)
 
     def _current_filters(self, dtype: torch.dtype) -> Float[Tensor, "out_maps in_maps size size"]:
-        """Return the filters, stored as a convolution reads them. Without gradients they are computed once."""
-        if needs_gradient(self.weight) or self.weight.device.type != "cpu" or _is_transformed(self.weight):
+        """Return the filters, stored as a convolution reads them."""
+        if not self._is_constant():
             return _channels_last(self.filters())
-        stored = _stored_filters.get(self)
-        is_same = stored is not None and stored[2].dtype == dtype
-        if stored is None or not (
-            is_same and _same_numbers(stored[0], self.weight) and _same_numbers(stored[1], self.basis)
-        ):
-            with torch.inference_mode(False), torch.no_grad():  # they may be part of a graph later
-                filters = _channels_last(self.filters().to(dtype))
-                stored = self.weight.detach().clone(), self.basis.clone(), filters
-            _stored_filters[self] = stored
-        return stored[2]
+        return self._stored(f"filters in {dtype}", lambda: _channels_last(self.filters().to(dtype)))
 
-    def orientation_differences(self) -> Int[Tensor, "orientations in_orientations"]:
-        """Return the entry j - i of the weights for each output orientation j and input orientation i."""
-        output = torch.arange(self.orientations, device=self.weight.device)
-        return (output[:, None] - output[None, : self.in_orientations]) % self.in_orientations
+    def _current_coefficients(self) -> Float[Tensor, " numbers"] | None:
+        """Return the coefficients of the weights, or None where these may have gradients."""
+        if not self._is_constant():
+            return None
+        return self._stored("coefficients", lambda: coefficients(self.weight, self.size))
+
+    def _is_constant(self) -> bool:
+        """Return whether numbers that are computed from the weights can be stored, so that they are computed once."""
+        return not (needs_gradient(self.weight) or self.weight.device.type != "cpu" or _is_transformed(self.weight))
+
+    def _stored(self, name: str, compute: Callable[[], Tensor]) -> Tensor:
+        """Return what was computed from these weights before, or compute it."""
+        with torch.inference_mode(False), torch.no_grad():  # it may be part of a graph later
+            numbers = _stored_numbers.get(self)
+            if numbers is None or not (
+                _same_numbers(numbers.weight, self.weight) and _same_numbers(numbers.basis, self.basis)
+            ):
+                numbers = _StoredNumbers(self.weight.detach().clone(), self.basis.clone(), {})
+                _stored_numbers[self] = numbers
+            if name not in numbers.results:
+                numbers.results[name] = compute()
+            return numbers.results[name]
 
     def forward(
         self,
@@ -133,7 +145,9 @@ class SteerableConv(nn.Module):
             padded = laplacian.pad(y.unflatten(2, sides), border)
         else:
             padded = norm(y, laplacian, border).unflatten(2, [side + 2 * border for side in sides])
-        if y.device.type == "cpu":
+        if kernels_pay(padded, self.weight, self.basis):
+            z = group_convolution(padded, self.weight, self.basis, self._current_coefficients())
+        elif y.device.type == "cpu":
             # Under autocast a convolution returns half precision, which the kernels for CPUs do not read.
             dtype = _autocast_type(y)
             z = F.conv2d(_channels_last(padded.to(dtype)), self._current_filters(dtype)).to(y.dtype)
@@ -158,8 +172,16 @@ def _autocast_type(y: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype("cpu") if half else y.dtype
 
 
-_stored_filters: WeakKeyDictionary[SteerableConv, tuple[Tensor, Tensor, Tensor]] = WeakKeyDictionary()
-"""The weights and the basis of layers in use, and the filters computed from them. Copies of a layer start without."""
+class _StoredNumbers(NamedTuple):
+    """What was computed from the weights of a layer."""
+
+    weight: Tensor
+    basis: Tensor
+    results: dict[str, Tensor]
+
+
+_stored_numbers: WeakKeyDictionary[SteerableConv, _StoredNumbers] = WeakKeyDictionary()
+"""The stored numbers of layers in use. Copies of a layer start without."""
 
 
 def _is_transformed(weight: Tensor) -> bool:

@@ -44,8 +44,8 @@ class Hardware:
     precision: Precision = "auto"
     """Precision of matrix products during training; graph operations always use full precision. ``tf32`` is single
     precision with factors rounded to 10 bits of mantissa on GPUs that support it, where it is about twice as fast, and
-    plain single precision on other devices. ``auto`` is ``bf16`` for networks with group convolutions on GPUs and CPUs
-    that compute with it, where it takes half to three quarters of the time of ``tf32``, and ``tf32`` for all others."""
+    plain single precision on other devices. ``auto`` is ``bf16`` for networks with group convolutions on GPUs that
+    compute with it, where it takes half of the time and memory of ``tf32``, and ``tf32`` for all others."""
     deterministic: bool = False
     """Whether to use only operations that give identical bits in every run, even where faster ones exist."""
 
@@ -69,8 +69,8 @@ class Hardware:
         if self.precision != "auto":
             return self
         has_group_convolutions = getattr(getattr(network, "architecture", None), "has_group_convolutions", False)
-        device = torch.device("cuda" if trains_on_cuda(self.accelerator) else "cpu")
-        half = has_group_convolutions and computes_with(device, torch.bfloat16)
+        on_gpu = trains_on_cuda(self.accelerator)
+        half = has_group_convolutions and on_gpu and computes_with(torch.device("cuda"), torch.bfloat16)
         return replace(self, precision="bf16" if half else "tf32")
 
     @contextmanager

@@ -33,6 +33,34 @@ def test_rows_times_columns(rows, vectors, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("rows", "vectors"), [(1, 1), (3, 2), (8, 1)])
+def test_a_tile_that_adds_continues_the_sums_of_the_tile_before(rows, vectors, dtype):
+    """So products in two parts have the bits of all products at once."""
+    tile, adding_tile = product_tile(rows, vectors), product_tile(rows, vectors, adds=True)
+
+    @kernel
+    @no_type_check
+    def run(a, at, b, inner, adds, out, columns):
+        place, stride = at * (columns + 1), columns + 1
+        if adds:
+            adding_tile(a, at, 20, b, place, stride, inner, out, 2, stride)
+        else:
+            tile(a, at, 20, b, place, stride, inner, out, 2, stride)
+
+    rng, columns = np.random.default_rng(rows), vectors * VECTOR_BYTES // np.dtype(dtype).itemsize
+    a, b = rng.standard_normal((rows, 20)).astype(dtype), rng.standard_normal((20, columns + 1)).astype(dtype)
+    at_once, in_parts, added = (np.full((rows + 1, columns + 1), value, dtype) for value in (np.nan, np.nan, 7))
+    run(a.ravel(), 0, b.ravel(), 20, False, at_once.ravel(), columns)
+    run(a.ravel(), 0, b.ravel(), 8, False, in_parts.ravel(), columns)
+    run(a.ravel(), 8, b.ravel(), 12, True, in_parts.ravel(), columns)
+    np.testing.assert_array_equal(in_parts, at_once)
+    run(a.ravel(), 0, b.ravel(), 20, True, added.ravel(), columns)
+    is_written = np.isfinite(at_once)
+    np.testing.assert_allclose(added[is_written], 7 + at_once[is_written], atol=2e-5 if dtype == np.float32 else 1e-13)
+    assert (added[~is_written] == 7).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 5), (8, 3)])
 def test_inner_products_of_rows(rows, columns, dtype):
     tile = inner_product_tile(rows, columns)

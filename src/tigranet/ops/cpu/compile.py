@@ -29,6 +29,8 @@ from numba.core import caching
 from tigranet.cache_folder import cache_folder
 from tigranet.ops.fallback import KernelUnavailableError, warn_once
 
+TABLE_SOURCES = ("circular_harmonics.py", "ops/orientation_frequencies.py")
+"""Files of the package with the numbers and tables from which :mod:`tigranet.ops.cpu.wave_terms` generates code."""
 MAX_STORED_VERSIONS = 3
 """Number of versions of the kernels whose compiled code is kept."""
 
@@ -195,9 +197,9 @@ def kernel_cache_folder() -> Path | None:
 
 
 def source_digest() -> str:
-    """Return a digest of the source files of all CPU kernels."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    """Return a digest of the source files of all CPU kernels, and of the tables from which code is generated."""
+    digest, package = hashlib.sha256(), Path(__file__).parents[2]
+    for path in [*sorted(Path(__file__).parent.glob("*.py")), *(package / name for name in TABLE_SOURCES)]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 

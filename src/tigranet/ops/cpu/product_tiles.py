@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from tigranet.ops.cpu.vectors import Vector, broadcast_number, fused_multiply_add, load_vector, pointer, store_vector
 
 
-def product_tile(rows: int, vectors: int) -> Any:
+def product_tile(rows: int, vectors: int, adds: bool = False) -> Any:
     """Return a function for compiled code that multiplies some rows of a matrix by some vectors of columns.
 
     ``tile(a, a_at, a_stride, b, b_at, b_stride, inner, out, out_at, out_stride)`` computes
@@ -25,6 +25,7 @@ def product_tile(rows: int, vectors: int) -> Any:
     Args:
         rows: The number of rows r.
         vectors: The number of vectors of columns c.
+        adds: Whether the sums are added to the numbers of ``out``, one product after the other.
 
     Returns:
         The function.
@@ -41,6 +42,11 @@ def product_tile(rows: int, vectors: int) -> Any:
             a_rows = [_place(context, builder, a_type, args[0], a_at, a_stride, r) for r in range(rows)]
             b_first = pointer(context, builder, b_type, args[3], b_at)
             sums = _zeros(builder, vector, rows, vectors)
+            out_rows = [_place(context, builder, out_type, args[7], out_at, out_stride, r) for r in range(rows)]
+            if adds:
+                for row, row_sums in zip(out_rows, sums, strict=True):
+                    for v, variable in enumerate(row_sums):
+                        builder.store(_load_at(builder, row, v, vector), variable)
             with cgutils.for_range(builder, inner) as loop:
                 b_row = builder.gep(b_first, [builder.mul(loop.index, b_stride)])
                 columns = [_load_at(builder, b_row, v, vector) for v in range(vectors)]
@@ -48,8 +54,7 @@ def product_tile(rows: int, vectors: int) -> Any:
                     number = broadcast_number(builder, builder.load(builder.gep(a_rows[r], [loop.index])), vector)
                     for v in range(vectors):
                         _add_product(builder, number, columns[v], sums[r][v])
-            for r in range(rows):
-                row = _place(context, builder, out_type, args[7], out_at, out_stride, r)
+            for r, row in enumerate(out_rows):
                 for v in range(vectors):
                     place = builder.gep(row, [ir.Constant(out_at.type, v * vector.count)])
                     store_vector(builder, builder.load(sums[r][v]), place)
