@@ -9,9 +9,9 @@ from tigranet.choose_architecture import (
     GPU_PRESETS,
     LARGE_IMAGE_COARSENINGS,
     PresetRange,
+    alternatives_on_cpu,
     choose_preset,
     default_size_limit,
-    slower_preset,
 )
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
@@ -19,7 +19,8 @@ from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 def test_small_networks_on_a_cpu_and_large_ones_on_a_gpu():
     assert choose_preset(3, 28, gpu=False) == choose_preset(500, 40, gpu=False) == "pyramid-tiny"
     assert choose_preset(501, 28, gpu=False) == choose_preset(50_000, 40, gpu=False) == "pyramid-medium"
-    assert choose_preset(10_001, 64, gpu=False) == "pyramid-small"
+    assert choose_preset(3, 64, gpu=False) == choose_preset(1_000, 41, gpu=False) == "pyramid-small"
+    assert choose_preset(1_001, 41, gpu=False) == choose_preset(50_000, 64, gpu=False) == "pyramid-medium"
     assert choose_preset(300, 64, gpu=True) == choose_preset(10_001, 40, gpu=True) == "pyramid-large"
     assert choose_preset(10_001, 64, gpu=True) == "pyramid"
     assert choose_preset(300, 224, gpu=True) == "pyramid-224"
@@ -67,13 +68,12 @@ def test_defaults_for_large_images_are_suited_to_them():
         assert callable(default_size_limit(preset, gpu))
 
 
-@pytest.mark.parametrize("images", [1, 500, 501, 10_001])
+@pytest.mark.parametrize("images", [1, 500, 501, 1_001, 10_001])
 @pytest.mark.parametrize("side", [3, 7, 8, 28, 40, 41, 64, 65, 224])
-def test_the_suggestion_is_never_the_default_and_suits_the_size_of_the_images(images, side):
-    default, suggestion = choose_preset(images, side, gpu=False), slower_preset(images, side)
-    if suggestion == "":
-        assert default == choose_preset(images, side, gpu=True)
-        return
-    assert suggestion != default
+def test_suggestions_are_never_the_default_and_suit_the_size_of_the_images(images, side):
+    default, suggestions = choose_preset(images, side, gpu=False), alternatives_on_cpu(images, side)
+    assert default not in suggestions
+    assert suggestions.faster in ("", choose_preset(1, side, gpu=False))
+    assert (suggestions.slower == "") == (default == choose_preset(images, side, gpu=True))
     if side > 64:
-        assert Architecture.parse(suggestion).num_coarsenings >= LARGE_IMAGE_COARSENINGS
+        assert Architecture.parse(suggestions.slower).num_coarsenings >= LARGE_IMAGE_COARSENINGS

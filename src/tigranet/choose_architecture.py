@@ -26,12 +26,13 @@ CPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),  # too small to be coarsened twice
     PresetRange("pyramid-tiny", max_images=500, max_side=40),
     PresetRange(MEDIUM, max_side=40),
-    PresetRange("pyramid-small", max_side=64),
+    PresetRange("pyramid-small", max_images=1_000, max_side=64),
+    PresetRange(MEDIUM, max_side=64),
     PresetRange("pyramid-small-224"),
 )
 """The defaults on a CPU: the most accurate networks that learn from some hundred images in a minute or two, and from
-thousands of small images in minutes to hours. The default is the first row whose two limits are kept. The last row has
-no limits."""
+thousands of images of up to 64 pixels in minutes to hours. The default is the first row whose two limits are kept. The
+last row has no limits."""
 GPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),
     PresetRange("pyramid-large", max_side=40),
@@ -39,7 +40,7 @@ GPU_PRESETS = (
     PresetRange("pyramid", max_side=64),  # as accurate with many images, in about half the time
     PresetRange("pyramid-224"),
 )
-"""The defaults on a GPU. These networks are more accurate, and take a hundred times as long on a CPU."""
+"""The defaults on a GPU. These networks are more accurate, and take much longer on a CPU."""
 
 
 class SizeRange(NamedTuple):
@@ -80,25 +81,36 @@ def choose_preset(train_images: int, image_side: int, gpu: bool) -> str:
     return next(row.preset for row in rows if train_images <= row.max_images and image_side <= row.max_side)
 
 
-def slower_preset(train_images: int, image_side: int) -> str:
-    """Return the preset to suggest to a user whose network is trained on a CPU, and who can wait.
+class Alternatives(NamedTuple):
+    """Presets to suggest beside the default on a CPU. An empty string if there is none."""
+
+    faster: str
+    """The default for few images of the same size: it takes less time and is less accurate."""
+    slower: str
+    """A preset that is more accurate and takes longer."""
+
+
+def alternatives_on_cpu(train_images: int, image_side: int) -> Alternatives:
+    """Return the presets to suggest to a user whose network is trained on a CPU.
 
     Args:
         train_images: The number of training images.
         image_side: The longer side of the images in pixels.
 
     Returns:
-        A preset that is more accurate than the default on a CPU and takes longer: :data:`MEDIUM`, or where that is the
-        default or the images are too large for it, the default on a GPU. An empty string if that is the default, too.
+        A faster preset, and a more accurate one: :data:`MEDIUM`, or where that is the default or the images are too
+        large for it, the default on a GPU.
 
     Example:
-        >>> slower_preset(300, 64), slower_preset(5_000, 28), slower_preset(300, 224)
-        ('pyramid-medium', 'pyramid-large', 'pyramid-224')
+        >>> alternatives_on_cpu(300, 64).slower
+        'pyramid-medium'
+        >>> tuple(alternatives_on_cpu(5_000, 28))
+        ('pyramid-tiny', 'pyramid-large')
     """
     default, gpu_default = (choose_preset(train_images, image_side, gpu) for gpu in (False, True))
-    if default == gpu_default:
-        return ""
-    return MEDIUM if default != MEDIUM and image_side <= MEDIUM_MAX_SIDE else gpu_default
+    for_few = choose_preset(1, image_side, gpu=False)
+    slower = MEDIUM if default != MEDIUM and default != gpu_default and image_side <= MEDIUM_MAX_SIDE else gpu_default
+    return Alternatives(*("" if preset == default else preset for preset in (for_few, slower)))
 
 
 def default_size_limit(architecture: Architecture | None, gpu: bool) -> SizeLimit:

@@ -1,4 +1,5 @@
 from images import fill
+from tigranet.choose_architecture import Alternatives
 from tigranet.data import load_user_data
 from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
 
@@ -29,12 +30,16 @@ def test_the_network_has_its_number_of_parameters():
     assert describe_network("paper", 441970, "as requested") == "network: paper, 441,970 parameters, as requested"
 
 
-def test_a_cpu_names_a_network_that_is_more_accurate_and_slower():
-    options = {"images": 300, "default": True, "init": None, "quick": False, "slower_preset": "pyramid-large"}
-    assert "--architecture pyramid-large" in describe_choice(gpu=False, **options)
-    assert "pyramid-large" not in describe_choice(gpu=True, **options)
-    assert "pyramid-large" not in describe_choice(gpu=False, **(options | {"default": False}))
-    assert "pyramid-large" not in describe_choice(gpu=False, **(options | {"quick": True}))
-    with_start = describe_choice(gpu=False, **(options | {"init": "model/"}))
-    assert "starts from 'model/'" in with_start
-    assert "--architecture pyramid-large" in with_start
+def test_a_cpu_names_a_faster_network_and_a_more_accurate_one():
+    alternatives = Alternatives("pyramid-tiny", "pyramid-large")
+    options = {"images": 300, "default": True, "init": None, "quick": False, "alternatives": alternatives}
+    for text in (describe_choice(gpu=False, **options), describe_choice(gpu=False, **(options | {"init": "model/"}))):
+        assert "--architecture pyramid-tiny is faster" in text
+        assert "--architecture pyramid-large is more accurate" in text
+    assert "starts from 'model/'" in describe_choice(gpu=False, **(options | {"init": "model/"}))
+    for other in ({"gpu": True}, {"default": False}, {"quick": True}):
+        text = describe_choice(**({"gpu": False} | options | other))
+        assert "pyramid-tiny" not in text
+        assert "pyramid-large" not in text
+    only_slower = options | {"alternatives": Alternatives("", "pyramid-large")}
+    assert "faster" not in describe_choice(gpu=False, **only_slower)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from tigranet.choose_architecture import Alternatives
 from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
@@ -11,6 +12,7 @@ from tigranet.workflows.load_data import is_named_data_set
 
 EXAMINED_FILES = 50
 """Number of files whose original sizes are read."""
+NO_ALTERNATIVES = Alternatives("", "")
 
 
 def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
@@ -71,7 +73,12 @@ def describe_network(name: str, parameters: int, reason: str) -> str:
 
 
 def describe_choice(
-    images: int, default: bool, gpu: bool, init: str | Path | None, quick: bool, slower_preset: str = ""
+    images: int,
+    default: bool,
+    gpu: bool,
+    init: str | Path | None,
+    quick: bool,
+    alternatives: Alternatives = NO_ALTERNATIVES,
 ) -> str:
     """Explain the choice of the network.
 
@@ -81,7 +88,7 @@ def describe_choice(
         gpu: Whether it is trained on a GPU.
         init: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
-        slower_preset: A preset that is more accurate than the default and takes longer on a CPU, if there is one.
+        alternatives: Presets that are faster or more accurate than the default on a CPU.
 
     Returns:
         The reason, for the header of a training.
@@ -96,7 +103,10 @@ def describe_choice(
     if quick:
         return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
     reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
-    hint = "--architecture names another one"
-    if slower_preset and not gpu:
-        hint = f"--architecture {slower_preset} is more accurate, but much slower on a CPU"
+    hints = []
+    if alternatives.faster and not gpu:
+        hints.append(f"--architecture {alternatives.faster} is faster")
+    if alternatives.slower and not gpu:
+        hints.append(f"--architecture {alternatives.slower} is more accurate, but much slower on a CPU")
+    hint = ", ".join(hints) or "--architecture names another one"
     return "; ".join([reason, *([start] if start else []), hint])

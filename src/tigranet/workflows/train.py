@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log, Window, WindowOption
-from tigranet.choose_architecture import choose_preset, default_size_limit, slower_preset
+from tigranet.choose_architecture import alternatives_on_cpu, choose_preset, default_size_limit
 from tigranet.choose_window import choose_window
 from tigranet.data import DataSet, UnreadableFile
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
@@ -229,7 +229,7 @@ def train(
         layers = network.architecture
     else:
         network = new_network(data_set)
-    reason = describe_choice(images, not architecture, gpu, init, quick, slower_preset(images, side))
+    reason = describe_choice(images, not architecture, gpu, init, quick, alternatives_on_cpu(images, side))
     name = str(layers) if architecture or quick else preset
     _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
     if not quick:

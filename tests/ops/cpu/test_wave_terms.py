@@ -8,8 +8,8 @@ import pytest
 from tigranet.circular_harmonics import circular_harmonics
 from tigranet.ops.cpu.arrays import VECTOR_BYTES
 from tigranet.ops.cpu.compile import kernel
-from tigranet.ops.cpu.wave_terms import add_gradient_at_pixels, components_of, terms_at_pixels
-from tigranet.ops.orientation_frequencies import FREQUENCIES, ORIENTATIONS, SIZES, terms
+from tigranet.ops.cpu.wave_terms import add_gradient_at_pixels, terms_at_pixels
+from tigranet.ops.orientation_frequencies import ORIENTATIONS, SIZES, terms
 
 WIDTH, LINES, FEATURES, FEATURE = 7, 12, 3, 1
 LENGTH, START = WIDTH * LINES, 4 * WIDTH + 2
@@ -39,12 +39,6 @@ def term_matrix(size, lanes):
     return matrix
 
 
-def is_of(size, frequency):
-    """Return which terms are made of a coefficient."""
-    components = components_of(frequency)
-    return np.array([term.component in components for of_frequency in terms(size) for term in of_frequency])
-
-
 def stored_terms(numbers, size, lanes):
     """Return a view of the terms of one feature as they are stored, one array per frequency."""
     parts, start = [], OFFSET
@@ -61,68 +55,43 @@ def room_for_terms(size, value, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES)
-def test_the_terms_are_those_of_the_definition_and_each_is_made_of_one_coefficient(size, dtype):
-    compute_0, compute_4, compute_1, compute_2, compute_3 = (terms_at_pixels(size, m) for m in FREQUENCIES)
+def test_the_terms_are_those_of_the_definition(size, dtype):
+    compute = terms_at_pixels(size)
 
     @kernel
     @no_type_check
-    def run(place, planes, at, out):
-        if place == 0:
-            compute_0(planes, at, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
-        elif place == 1:
-            compute_4(planes, at, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
-        elif place == 2:
-            compute_1(planes, at, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
-        elif place == 3:
-            compute_2(planes, at, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
-        else:
-            compute_3(planes, at, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
+    def run(planes, out):
+        compute(planes, START, PLANE_STEP, WIDTH, out, OFFSET, FEATURE, FEATURES, PANEL)
 
     lanes = lanes_of(dtype)
     planes = np.random.default_rng(size).standard_normal((ORIENTATIONS, PLANE_STEP)).astype(dtype)
     expected = np.einsum("tlcp,cp->tl", term_matrix(size, lanes), planes[:, :LENGTH])
-    for place, frequency in enumerate(FREQUENCIES):
-        out = room_for_terms(size, np.nan, dtype)
-        run(place, planes.ravel(), components_of(frequency)[0] * PLANE_STEP + START, out)
-        actual, is_own = np.concatenate(stored_terms(out, size, lanes)), is_of(size, frequency)
-        np.testing.assert_allclose(actual[is_own], expected[is_own], atol=TOLERANCE[dtype])
-        assert np.isfinite(out).sum() == is_own.sum() * lanes
-    assert sum(is_of(size, frequency).astype(int) for frequency in FREQUENCIES).tolist() == [1] * len(expected)
+    out = room_for_terms(size, np.nan, dtype)
+    run(planes.ravel(), out)
+    np.testing.assert_allclose(np.concatenate(stored_terms(out, size, lanes)), expected, atol=TOLERANCE[dtype])
+    assert np.isfinite(out).sum() == expected.size
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_gradient_is_the_transpose_also_with_a_copy_of_the_planes_for_each_column(size, dtype):
-    add_0, add_4, add_1, add_2, add_3 = (add_gradient_at_pixels(size, m) for m in FREQUENCIES)
+    add_gradient = add_gradient_at_pixels(size)
 
     @kernel
     @no_type_check
-    def run(place, g, planes, at, column_step):
-        if place == 0:
-            add_0(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
-        elif place == 1:
-            add_4(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
-        elif place == 2:
-            add_1(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
-        elif place == 3:
-            add_2(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
-        else:
-            add_3(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
+    def run(g, planes, at, column_step):
+        add_gradient(g, OFFSET, FEATURE, FEATURES, PANEL, planes, at, PLANE_STEP, WIDTH, column_step)
 
     rng, lanes = np.random.default_rng(size), lanes_of(dtype)
-    matrix, reach = term_matrix(size, lanes), size // 2
     g = room_for_terms(size, np.nan, dtype)
     for part in stored_terms(g, size, lanes):
         part[:] = rng.standard_normal(part.shape)
-    numbers = np.concatenate(stored_terms(g, size, lanes))
-    for place, frequency in enumerate(FREQUENCIES):
-        is_own = is_of(size, frequency)
-        expected = np.einsum("tlcp,tl->cp", matrix[is_own], numbers[is_own])
-        at, before = components_of(frequency)[0] * PLANE_STEP + START, rng.standard_normal((ORIENTATIONS, PLANE_STEP))
-        planes = before.astype(dtype)
-        run(place, g, planes.ravel(), at, 1)
-        np.testing.assert_allclose(planes[:, :LENGTH] - before[:, :LENGTH], expected, atol=TOLERANCE[dtype])
-        copies = np.zeros((size, *before.shape), dtype)
-        run(place, g, copies.ravel(), at + reach * before.size, before.size)
-        moved = [np.roll(copy, column - reach, axis=1) for column, copy in enumerate(copies)]
-        np.testing.assert_allclose(sum(moved)[:, :LENGTH], expected, atol=TOLERANCE[dtype])
+    expected = np.einsum("tlcp,tl->cp", term_matrix(size, lanes), np.concatenate(stored_terms(g, size, lanes)))
+    before = rng.standard_normal((ORIENTATIONS, PLANE_STEP))
+    planes = before.astype(dtype)
+    run(g, planes.ravel(), START, 1)
+    np.testing.assert_allclose(planes[:, :LENGTH] - before[:, :LENGTH], expected, atol=TOLERANCE[dtype])
+    copies, reach = np.zeros((size, *before.shape), dtype), size // 2
+    run(g, copies.ravel(), START + reach * before.size, before.size)
+    moved = [np.roll(copy, column - reach, axis=1) for column, copy in enumerate(copies)]
+    np.testing.assert_allclose(sum(moved)[:, :LENGTH], expected, atol=TOLERANCE[dtype])

@@ -21,7 +21,7 @@ from tigranet.ops.cpu.compile import compile_exact, compile_inlined, kernel
 from tigranet.ops.cpu.product_tiles import product_tile
 from tigranet.ops.cpu.vectors import add, load, store, transpose
 from tigranet.ops.cpu.wave_terms import add_gradient_at_pixels, terms_at_pixels
-from tigranet.ops.orientation_frequencies import FREQUENCIES, ORIENTATIONS
+from tigranet.ops.orientation_frequencies import ORIENTATIONS, SIZES
 
 VECTORS = 3
 """Number of vectors of pixels of a panel."""
@@ -41,12 +41,8 @@ _row_tile = product_tile(1, TILE_VECTORS)
 _adding_tile = product_tile(ROWS, 1, adds=True)
 _two_adding_tile = product_tile(ROWS, 2, adds=True)
 
-_t1_0, _t1_4, _t1_1, _t1_2, _t1_3 = [terms_at_pixels(1, frequency) for frequency in FREQUENCIES]
-_t3_0, _t3_4, _t3_1, _t3_2, _t3_3 = [terms_at_pixels(3, frequency) for frequency in FREQUENCIES]
-_t5_0, _t5_4, _t5_1, _t5_2, _t5_3 = [terms_at_pixels(5, frequency) for frequency in FREQUENCIES]
-_g1_0, _g1_4, _g1_1, _g1_2, _g1_3 = [add_gradient_at_pixels(1, frequency) for frequency in FREQUENCIES]
-_g3_0, _g3_4, _g3_1, _g3_2, _g3_3 = [add_gradient_at_pixels(3, frequency) for frequency in FREQUENCIES]
-_g5_0, _g5_4, _g5_1, _g5_2, _g5_3 = [add_gradient_at_pixels(5, frequency) for frequency in FREQUENCIES]
+_terms_1, _terms_3, _terms_5 = (terms_at_pixels(size) for size in SIZES)
+_add_gradient_1, _add_gradient_3, _add_gradient_5 = (add_gradient_at_pixels(size) for size in SIZES)
 
 
 @no_type_check
@@ -114,23 +110,11 @@ def _compute_terms(size, planes, start, features, stride, width, panel, lanes, o
         for v in range(0, panel, lanes):
             at = start + a * stride + v
             if size == 1:
-                _t1_0(planes, at, component, width, out, v, a, features, panel)
-                _t1_4(planes, at + component, component, width, out, v, a, features, panel)
-                _t1_1(planes, at + 2 * component, component, width, out, v, a, features, panel)
-                _t1_2(planes, at + 4 * component, component, width, out, v, a, features, panel)
-                _t1_3(planes, at + 6 * component, component, width, out, v, a, features, panel)
+                _terms_1(planes, at, component, width, out, v, a, features, panel)
             elif size == 3:
-                _t3_0(planes, at, component, width, out, v, a, features, panel)
-                _t3_4(planes, at + component, component, width, out, v, a, features, panel)
-                _t3_1(planes, at + 2 * component, component, width, out, v, a, features, panel)
-                _t3_2(planes, at + 4 * component, component, width, out, v, a, features, panel)
-                _t3_3(planes, at + 6 * component, component, width, out, v, a, features, panel)
+                _terms_3(planes, at, component, width, out, v, a, features, panel)
             else:
-                _t5_0(planes, at, component, width, out, v, a, features, panel)
-                _t5_4(planes, at + component, component, width, out, v, a, features, panel)
-                _t5_1(planes, at + 2 * component, component, width, out, v, a, features, panel)
-                _t5_2(planes, at + 4 * component, component, width, out, v, a, features, panel)
-                _t5_3(planes, at + 6 * component, component, width, out, v, a, features, panel)
+                _terms_5(planes, at, component, width, out, v, a, features, panel)
 
 
 @kernel
@@ -337,23 +321,11 @@ def _add_to_planes(size, terms, start, features, stride, width, panel, lanes, pl
         for v in range(0, panel, lanes):
             at = start + a * stride + v
             if size == 1:
-                _g1_0(terms, v, a, features, panel, planes, at, component, width, copy)
-                _g1_4(terms, v, a, features, panel, planes, at + component, component, width, copy)
-                _g1_1(terms, v, a, features, panel, planes, at + 2 * component, component, width, copy)
-                _g1_2(terms, v, a, features, panel, planes, at + 4 * component, component, width, copy)
-                _g1_3(terms, v, a, features, panel, planes, at + 6 * component, component, width, copy)
+                _add_gradient_1(terms, v, a, features, panel, planes, at, component, width, copy)
             elif size == 3:
-                _g3_0(terms, v, a, features, panel, planes, at, component, width, copy)
-                _g3_4(terms, v, a, features, panel, planes, at + component, component, width, copy)
-                _g3_1(terms, v, a, features, panel, planes, at + 2 * component, component, width, copy)
-                _g3_2(terms, v, a, features, panel, planes, at + 4 * component, component, width, copy)
-                _g3_3(terms, v, a, features, panel, planes, at + 6 * component, component, width, copy)
+                _add_gradient_3(terms, v, a, features, panel, planes, at, component, width, copy)
             else:
-                _g5_0(terms, v, a, features, panel, planes, at, component, width, copy)
-                _g5_4(terms, v, a, features, panel, planes, at + component, component, width, copy)
-                _g5_1(terms, v, a, features, panel, planes, at + 2 * component, component, width, copy)
-                _g5_2(terms, v, a, features, panel, planes, at + 4 * component, component, width, copy)
-                _g5_3(terms, v, a, features, panel, planes, at + 6 * component, component, width, copy)
+                _add_gradient_5(terms, v, a, features, panel, planes, at, component, width, copy)
 
 
 @compile_exact

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from tigranet.circular_harmonics import circular_harmonics
 from tigranet.ops.cpu.vectors import Vector, fused_multiply_add, load_vector, pointer, store_vector
-from tigranet.ops.orientation_frequencies import COMPONENTS, ORIENTATIONS, Term, real_waves, terms
+from tigranet.ops.orientation_frequencies import COMPONENTS, FREQUENCIES, ORIENTATIONS, Term, real_waves, terms
 
 MIN_FACTOR = 1e-12
 """Factors of the basis below this are rounding errors of zero."""
@@ -70,15 +70,8 @@ def _waves(size: int) -> list[_Wave]:
     ]
 
 
-def components_of(frequency: int) -> list[int]:
-    """Return the places of the real and the imaginary part of a coefficient over the orientations.
-
-    Args:
-        frequency: One of :data:`~tigranet.ops.orientation_frequencies.FREQUENCIES`.
-
-    Returns:
-        One or two places among :data:`COMPONENTS`.
-    """
+def _components_of(frequency: int) -> list[int]:
+    """Return the places of the real and the imaginary part of a coefficient among the components."""
     return [place for place, (m, _) in enumerate(COMPONENTS) if m == frequency]
 
 
@@ -95,48 +88,49 @@ def _terms_of(size: int, frequency: int) -> list[tuple[_Place, Term]]:
     result, before = [], 0
     for of_frequency in terms(size):
         for number, term in enumerate(of_frequency):
-            if term.component in components_of(frequency):
+            if term.component in _components_of(frequency):
                 result.append((_Place(before, len(of_frequency), number), term))
         before += len(of_frequency)
     return result
 
 
-def terms_at_pixels(size: int, frequency: int) -> Any:
-    """Return a function for compiled code that computes the terms of one coefficient of the input, for one feature.
+def terms_at_pixels(size: int) -> Any:
+    """Return a function for compiled code that computes all terms of one feature at a vector of pixels.
 
-    ``function(planes, at, step, width, out, out_at, feature, features, panel)`` reads the real part around
-    ``planes[at]`` and the imaginary part around ``planes[at + step]``; a line of the image has ``width`` numbers. The
-    terms are stored from ``out[out_at]`` on, in the order (frequency, feature, term, panel).
+    ``function(planes, at, step, width, out, out_at, feature, features, panel)`` reads the component c of the feature
+    around ``planes[at + c * step]``; a line of the image has ``width`` numbers. The terms are stored from
+    ``out[out_at]`` on, in the order (frequency, feature, term, panel).
 
     Args:
         size: Side length of the filters.
-        frequency: The frequency of the coefficient, one of :data:`~tigranet.ops.orientation_frequencies.FREQUENCIES`.
 
     Returns:
         The function.
     """
-    parts, own_terms = components_of(frequency), _terms_of(size, frequency)
 
     @intrinsic
     @no_type_check
     def compute(typing_context, planes, at, step, width, out, out_at, feature, features, panel):
         @no_type_check
         def generate(context, builder, signature, args):
-            planes_type, at_type = signature.args[0], args[1].type
+            planes_type, out_type = signature.args[0], signature.args[4]
             vector = context.get_value_type(Vector(planes_type.dtype))
-            responses = {}
-            for number, component in enumerate(parts):
-                place = builder.add(args[1], builder.mul(args[2], ir.Constant(at_type, number)))
-                centre = pointer(context, builder, planes_type, args[0], place)
-                for wave, response in enumerate(_responses(builder, size, centre, args[3], vector)):
-                    responses[wave, component] = response
-            out_first = pointer(context, builder, signature.args[4], args[4], args[5])
-            for place, term in own_terms:
-                value = responses[term.wave, term.component]
-                if term.factor:
-                    combine = builder.fadd if term.factor > 0 else builder.fsub
-                    value = combine(value, responses[term.other_wave, term.other_component])
-                store_vector(builder, value, builder.gep(out_first, [_term_offset(builder, place, *args[6:9])]))
+            first = pointer(context, builder, planes_type, args[0], args[1])
+            out_first = pointer(context, builder, out_type, args[4], args[5])
+            for frequency in FREQUENCIES:
+                responses = {
+                    (wave, component): response
+                    for component in _components_of(frequency)
+                    for wave, response in enumerate(
+                        _responses(builder, size, _component_at(builder, first, args[2], component), args[3], vector)
+                    )
+                }
+                for place, term in _terms_of(size, frequency):
+                    value = responses[term.wave, term.component]
+                    if term.factor:
+                        combine = builder.fadd if term.factor > 0 else builder.fsub
+                        value = combine(value, responses[term.other_wave, term.other_component])
+                    store_vector(builder, value, builder.gep(out_first, [_term_offset(builder, place, *args[6:9])]))
             return context.get_dummy_value()
 
         n = types.intp
@@ -145,23 +139,21 @@ def terms_at_pixels(size: int, frequency: int) -> Any:
     return compute
 
 
-def add_gradient_at_pixels(size: int, frequency: int) -> Any:
-    """Return a function for compiled code that adds the gradient by one coefficient of the input, for one feature.
+def add_gradient_at_pixels(size: int) -> Any:
+    """Return a function for compiled code that adds the gradient by the planes of one feature at a vector of pixels.
 
     ``function(gradients, at, feature, features, panel, planes, planes_at, step, width, column_step)`` is the transpose
     of the function of :func:`terms_at_pixels`: it reads the gradients by the terms from ``gradients[at]`` on, and adds
-    to the planes around ``planes[planes_at]`` and ``planes[planes_at + step]``. What belongs to the pixel c columns to
-    the right is added at a distance of ``c * column_step``, to another copy of the planes: a CPU waits when it reads
-    a vector that overlaps two vectors that it has just stored.
+    to the component c around ``planes[planes_at + c * step]``. What belongs to the pixel k columns to the right is
+    added at a distance of ``k * column_step``, to another copy of the planes: a CPU waits when it reads a vector that
+    overlaps two vectors that it has just stored.
 
     Args:
         size: Side length of the filters.
-        frequency: The frequency of the coefficient, one of :data:`~tigranet.ops.orientation_frequencies.FREQUENCIES`.
 
     Returns:
         The function.
     """
-    parts, own_terms = components_of(frequency), _terms_of(size, frequency)
 
     @intrinsic
     @no_type_check
@@ -170,35 +162,50 @@ def add_gradient_at_pixels(size: int, frequency: int) -> Any:
     ):  # fmt: skip
         @no_type_check
         def generate(context, builder, signature, args):
-            at_type, planes_type = args[1].type, signature.args[5]
+            gradients_type, planes_type = signature.args[0], signature.args[5]
             vector = context.get_value_type(Vector(planes_type.dtype))
-            first = pointer(context, builder, signature.args[0], args[0], args[1])
-            responses = {}
-
-            def add_to(key, value, factor):
-                if key not in responses:
-                    responses[key] = value if factor > 0 else builder.fneg(value)
-                else:
-                    combine = builder.fadd if factor > 0 else builder.fsub
-                    responses[key] = combine(responses[key], value)
-
-            for place, term in own_terms:
-                address = builder.gep(first, [_term_offset(builder, place, *args[2:5])])
-                value = load_vector(builder, address, vector)
-                add_to((term.wave, term.component), value, 1)
-                if term.factor:
-                    add_to((term.other_wave, term.other_component), value, term.factor)
-            for number, component in enumerate(parts):
-                place = builder.add(args[6], builder.mul(args[7], ir.Constant(at_type, number)))
-                centre = pointer(context, builder, planes_type, args[5], place)
-                by_wave = [responses[wave, component] for wave in range(len(_waves(size)))]
-                _add_gradient(builder, size, centre, args[8], args[9], by_wave)
+            first = pointer(context, builder, gradients_type, args[0], args[1])
+            planes_first = pointer(context, builder, planes_type, args[5], args[6])
+            for frequency in FREQUENCIES:
+                responses = _Sums(builder)
+                for place, term in _terms_of(size, frequency):
+                    address = builder.gep(first, [_term_offset(builder, place, *args[2:5])])
+                    value = load_vector(builder, address, vector)
+                    responses.add((term.wave, term.component), value, 1)
+                    if term.factor:
+                        responses.add((term.other_wave, term.other_component), value, term.factor)
+                for component in _components_of(frequency):
+                    centre = _component_at(builder, planes_first, args[7], component)
+                    by_wave = [responses.totals[wave, component] for wave in range(len(_waves(size)))]
+                    _add_gradient(builder, size, centre, args[8], args[9], by_wave)
             return context.get_dummy_value()
 
         n = types.intp
         return types.void(gradients, n, n, n, n, planes, n, n, n, n), generate
 
     return compute
+
+
+class _Sums:
+    """Sums of vectors, by name."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.totals: dict[tuple[int, int], Any] = {}
+
+    def add(self, name: tuple[int, int], value: Any, factor: int) -> None:
+        """Add a vector, or subtract it if the factor is negative."""
+        if name not in self.totals:
+            self.totals[name] = value if factor > 0 else self.builder.fneg(value)
+        else:
+            combine = self.builder.fadd if factor > 0 else self.builder.fsub
+            self.totals[name] = combine(self.totals[name], value)
+
+
+@no_type_check
+def _component_at(builder, first, step, component):
+    """Return the address of a component of a feature."""
+    return builder.gep(first, [builder.mul(step, ir.Constant(step.type, component))])
 
 
 @no_type_check
