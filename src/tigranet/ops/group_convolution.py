@@ -5,7 +5,8 @@ by frequencies, in a sixth to an eighth of the multiplications (:mod:`tigranet.o
 """
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from tigranet.ops.mode import kernel_mode
 from tigranet.ops.orientation_frequencies import ORIENTATIONS, SIZES, matrix_shapes
 
 MAX_BLOCKS = 16
-"""Number of parts of a batch whose gradients by the weights are summed by themselves."""
+"""Number of blocks of strips whose gradients by the weights are summed by themselves."""
 MULTIPLICATIONS_PER_STEP = 16
 """Number of multiplications that count as one step at one node, in the work that :func:`share` compares."""
 
@@ -195,6 +196,10 @@ class _Geometry(NamedTuple):
         lines = kernels.strip_lines(height, width, size // 2, in_features, x.itemsize)
         return cls(height, width, size, in_features, out_features, lines)
 
+    def strips(self, parity: int) -> int:
+        """Return the number of even or odd strips of an image."""
+        return (-(-self.height // self.lines) + 1 - parity) // 2
+
     @property
     def coefficients(self) -> int:
         """Number of coefficients: of multiplications at a pixel."""
@@ -238,6 +243,12 @@ def _counts(size: int) -> Any:
     return np.array([len(of_frequency) for of_frequency in frequencies.terms(size)])
 
 
+def _call_backward(
+    kernel: Callable[..., None], arguments: tuple[Any, ...], sums: Any, g_x: Any, first: int, last: int
+) -> None:
+    kernel(*arguments, first, last, sums, g_x)
+
+
 @backward.implementation("cpu")
 def _cpu_backward(g: Tensor, x: Tensor, weight: Tensor, basis: Tensor, needs_x: bool) -> tuple[Tensor, Tensor]:
     if not _is_standard(basis):
@@ -247,17 +258,22 @@ def _cpu_backward(g: Tensor, x: Tensor, weight: Tensor, basis: Tensor, needs_x: 
     geometry, (g_x, _) = _Geometry.of(x, weight, basis), _empty_gradients(g, x, weight, basis, needs_x)
     shapes = matrix_shapes(geometry.size, geometry.in_features, geometry.out_features)
     stored = [kernels.gradient_shape(*shape, x.itemsize) for shape in shapes]
-    block = -(-len(x) // MAX_BLOCKS)
-    sums = x.new_zeros(-(-len(x) // block), sum(rows * columns for rows, columns in stored))
     coefficients = frequencies.coefficients(weight.detach(), geometry.size, transposed=True).numpy()
     inputs = _by_pixel(g), _by_pixel(x), *geometry, coefficients, _counts(geometry.size), _transforms(x.dtype)
-    results = sums.numpy(), g_x.permute(0, 2, 3, 1).numpy().reshape(-1) if needs_x else np.empty(0, sums.numpy().dtype)
-    share(
-        lambda first, last: kernels.backward(*inputs, needs_x, block, first, last, *results),
-        len(sums),
-        2 * len(x) * geometry.work,
-    )
-    parts = sums.sum(0).split([rows * columns for rows, columns in stored])
+    g_coefficients = x.new_zeros(sum(rows * columns for rows, columns in stored))
+    result = g_x.permute(0, 2, 3, 1).numpy().reshape(-1) if needs_x else np.empty(0, inputs[0].dtype)
+    for parity in range(2 if geometry.strips(1) else 1):
+        strips = len(x) * geometry.strips(parity)
+        block = -(-strips // MAX_BLOCKS)
+        sums = x.new_zeros(-(-strips // block), len(g_coefficients))
+        arguments = *inputs, needs_x, parity, block
+        share(
+            partial(_call_backward, kernels.backward, arguments, sums.numpy(), result),
+            len(sums),
+            len(x) * geometry.work,
+        )
+        g_coefficients += sums.sum(0)
+    parts = g_coefficients.split([rows * columns for rows, columns in stored])
     matrices = [
         part.view(size)[: shape[0], : shape[1]] for part, size, shape in zip(parts, stored, shapes, strict=True)
     ]

@@ -47,7 +47,7 @@ _add_gradient_1, _add_gradient_3, _add_gradient_5 = (add_gradient_at_pixels(size
 
 @no_type_check
 def strip_lines(height, width, border, features, itemsize):
-    """Return the number of output lines of a strip."""
+    """Return the number of output lines of a strip: of several strips at least as many as two of them share."""
     line_bytes = ORIENTATIONS * features * (width + 2 * border) * itemsize
     return min(height, max(MIN_LINES, STRIP_BYTES // line_bytes - 2 * border))
 
@@ -195,19 +195,24 @@ def _copy_pixels(x, at, start, lines, padded_width, width, panel, maps, lanes, o
 @kernel
 @no_type_check
 def backward(
-    g, x, height, width, size, features, out_features, lines, coefficients, counts, transforms, needs_x, block,
-    first, last, g_coefficients, g_x,
+    g, x, height, width, size, features, out_features, lines, coefficients, counts, transforms, needs_x, parity,
+    block, first, last, g_coefficients, g_x,
 ):  # fmt: skip
-    """Compute the gradients of the blocks ``first`` to ``last`` of ``block`` images each.
+    """Compute the gradients of the blocks ``first`` to ``last`` of ``block`` strips each.
 
     ``g`` and ``g_x`` have the shapes of the output and of the input, ``coefficients`` are the transposed matrices
     (features, terms, outputs), and ``g_coefficients`` (blocks, size) holds for each block the gradient by each of them,
     stored as in the shapes of :func:`gradient_shape`.
+
+    Strips that follow each other share the lines between them. So the even strips of all images (``parity`` 0) are
+    computed first: they have no line in common, and threads do not disturb each other. The odd ones then add to the
+    lines that they share.
     """
     lanes = VECTOR_BYTES // x.itemsize
     panel, border = VECTORS * lanes, size // 2
     padded_width, padded_height = width + 2 * border, height + 2 * border
     images = len(g) // (height * width * ORIENTATIONS * out_features)
+    strips = (-(-height // lines) + 1 - parity) // 2
     maps, out_maps, total = ORIENTATIONS * features, ORIENTATIONS * out_features, counts.sum()
     stride = _plane_stride(lines, padded_width, border, panel)
     planes, g_planes = np.zeros(maps * stride, x.dtype), np.zeros(size * maps * stride, x.dtype)
@@ -216,31 +221,32 @@ def backward(
     components = np.zeros((out_maps + lanes) * panel, x.dtype)
     by_pixel = np.empty((2 * out_features + lanes) * panel, x.dtype)
     scratch = np.empty(2 * max(maps, out_maps) * panel, x.dtype)
-    for image in range(first * block, min(last * block, images)):
-        sums = g_coefficients[image // block]
-        for line in range(0, height, lines):
-            count = min(lines, height - line)
-            at = (image * padded_height + line) * padded_width * maps
-            pixels = (count + 2 * border) * padded_width
-            _to_planes(x, at, pixels, features, panel, lanes, transforms[0], scratch, planes, stride)
-            g_planes[:] = 0
-            for start in range(0, count * padded_width, panel):
-                centre = start + border * (padded_width + 1)
-                place = (image * height + line) * width * out_maps
-                _gradient_components(
-                    g, place, start, count, padded_width, width, out_features, panel, lanes, transforms[2], scratch,
-                    components,
-                )  # fmt: skip
-                _compute_terms(size, planes, centre, features, stride, padded_width, panel, lanes, terms)
-                _add_products(terms, components, counts, features, out_features, panel, lanes, by_pixel, sums)
-                if needs_x:
-                    _mix_gradients(coefficients, counts, features, out_features, components, panel, lanes, terms)
-                    _add_to_planes(size, terms, centre, features, stride, padded_width, panel, lanes, g_planes)
+    for item in range(first * block, min(last * block, images * strips)):
+        image, line, sums = item // strips, (2 * (item % strips) + parity) * lines, g_coefficients[item // block]
+        count = min(lines, height - line)
+        at = (image * padded_height + line) * padded_width * maps
+        pixels = (count + 2 * border) * padded_width
+        _to_planes(x, at, pixels, features, panel, lanes, transforms[0], scratch, planes, stride)
+        g_planes[:] = 0
+        for start in range(0, count * padded_width, panel):
+            centre = start + border * (padded_width + 1)
+            place = (image * height + line) * width * out_maps
+            _gradient_components(
+                g, place, start, count, padded_width, width, out_features, panel, lanes, transforms[2], scratch,
+                components,
+            )  # fmt: skip
+            _compute_terms(size, planes, centre, features, stride, padded_width, panel, lanes, terms)
+            _add_products(terms, components, counts, features, out_features, panel, lanes, by_pixel, sums)
             if needs_x:
-                shared = 2 * border * padded_width if line > 0 else 0
-                _from_planes(
-                    size, g_planes, stride, pixels, features, panel, lanes, transforms[3], scratch, shared, g_x, at
-                )  # fmt: skip
+                _mix_gradients(coefficients, counts, features, out_features, components, panel, lanes, terms)
+                _add_to_planes(size, terms, centre, features, stride, padded_width, panel, lanes, g_planes)
+        if needs_x:
+            shared = 2 * border * padded_width * parity
+            stored_end = pixels - (shared if line + count < height else 0)
+            _from_planes(
+                size, g_planes, stride, pixels, features, panel, lanes, transforms[3], scratch, shared, stored_end,
+                g_x, at,
+            )  # fmt: skip
 
 
 @no_type_check
@@ -330,8 +336,10 @@ def _add_to_planes(size, terms, start, features, stride, width, panel, lanes, pl
 
 @compile_exact
 @no_type_check
-def _from_planes(size, planes, stride, pixels, features, panel, lanes, matrix, scratch, shared, out, out_at):
-    """Transform planes back to orientations. The first ``shared`` pixels are added to ``out``, the others stored."""
+def _from_planes(
+    size, planes, stride, pixels, features, panel, lanes, matrix, scratch, shared, stored_end, out, out_at
+):
+    """Transform planes back to orientations. The pixels from ``shared`` to ``stored_end`` are stored, others added."""
     maps, border = ORIENTATIONS * features, size // 2
     turned, component = maps * panel, features * stride
     sums = np.empty(ORIENTATIONS * panel, planes.dtype)
@@ -353,6 +361,6 @@ def _from_planes(size, planes, stride, pixels, features, panel, lanes, matrix, s
             place = out_at + (start + p) * maps
             for c in range(0, maps, lanes):
                 number = load(scratch, turned + p * maps + c)
-                if start + p < shared:
+                if not shared <= start + p < stored_end:
                     number = add(number, load(out, place + c))
                 store(out, place + c, number)
