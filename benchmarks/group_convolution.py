@@ -7,7 +7,8 @@ PyTorch's convolution also in bfloat16 where the CPU computes with it. A table (
 see what a processor without AVX-512 would gain, take its instructions away:
 
     NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+fma,+sse4.2,+bmi,+bmi2,+popcnt,+f16c,+movbe,+lzcnt \
-        ONEDNN_MAX_CPU_ISA=AVX2 python -m benchmarks.group_convolution --output avx2.csv
+        ONEDNN_MAX_CPU_ISA=AVX2 python -m benchmarks.group_convolution --float32-only \
+        --output results/group-convolution-avx2.csv
 """
 
 import argparse
@@ -57,7 +58,7 @@ CASES = (
 )
 
 
-def convolutions(case: Case) -> dict[str, tuple[Callable[[], Tensor], Callable[[Tensor], object]]]:
+def convolutions(case: Case, float32_only: bool) -> dict[str, tuple[Callable[[], Tensor], Callable[[Tensor], object]]]:
     """Return the forward and the backward pass of each way to compute a layer, by name."""
     conv, side = GroupConv(ORIENTATIONS * case.in_features, case.out_features, ORIENTATIONS, case.size), case.side
     padded = side + case.size - 1
@@ -79,15 +80,15 @@ def convolutions(case: Case) -> dict[str, tuple[Callable[[], Tensor], Callable[[
         "by frequencies": (frequencies, lambda z: torch.autograd.grad(z, (x, conv.weight), torch.ones_like(z))),
         "dense": (dense, lambda z: torch.autograd.grad(z, (x, filters), torch.ones_like(z))),
     }
-    if computes_with(torch.device("cpu"), torch.bfloat16):
+    if not float32_only and computes_with(torch.device("cpu"), torch.bfloat16):
         half = dense_in_half_precision, result["dense"][1]
         result["dense, bf16"] = half
     return result
 
 
-def measure(case: Case) -> dict[str, dict[str, float]]:
+def measure(case: Case, float32_only: bool) -> dict[str, dict[str, float]]:
     """Return milliseconds per image, the shortest of several rounds, by name and pass."""
-    ways = convolutions(case)
+    ways = convolutions(case, float32_only)
     times: dict[str, dict[str, float]] = {
         name: {"forward": float("inf"), "backward": float("inf"), "inference": float("inf")} for name in ways
     }
@@ -138,13 +139,15 @@ def main() -> None:
     """Measure all cases and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, required=True, help="The CSV file, which is written anew.")
-    output = parser.parse_args().output
+    parser.add_argument("--float32-only", action="store_true", help="Without bfloat16.")
+    arguments = parser.parse_args()
+    output = arguments.output
     with output.open("w", newline="") as file:
         kinds = ("inference", "forward", "backward")
         table = csv.DictWriter(file, [*Case._fields, "way", *kinds, *provenance()], lineterminator="\n")
         table.writeheader()
         for case in CASES:
-            for way, times in measure(case).items():
+            for way, times in measure(case, arguments.float32_only).items():
                 numbers = {kind: f"{ms:.4g}" for kind, ms in times.items()}
                 table.writerow({**case._asdict(), "way": way, **numbers, **provenance()})
                 print(*case, way, *(f"{kind} {ms} ms" for kind, ms in numbers.items()), flush=True)
