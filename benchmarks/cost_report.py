@@ -148,23 +148,29 @@ def draw(table: CostTable, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     precision = table.names(3)[0]
-    figure, axes = plt.subplots(1, 3, figsize=(15, 5), layout="constrained", sharex=True)
+    figure, axes = plt.subplots(1, 3, figsize=(17, 5.5), layout="constrained", sharex=True)
+    colors, markers = plt.get_cmap("tab10").colors, "os^D"
     for axis, column, work in zip(axes, ("ms", "mib", "ms"), (TRAINING, TRAINING, BATCH), strict=True):
+        drawn = []
         for number, name in enumerate(table.names(0)):
+            look = {"color": colors[number % len(colors)], "marker": markers[number // len(colors)]}
             values = [(size, table.value(column, name, size, work, precision)) for size in sorted(table.names(1))]
             points = [(size, value) for size, value in values if value]
             if points:
                 style = "--" if name in (BASELINE, "small CNN", "ChebConv") else "-"
-                axis.loglog(*zip(*points, strict=True), f"o{style}", color=f"C{number}", label=name, markersize=3)
+                axis.loglog(*zip(*points, strict=True), linestyle=style, label=name, markersize=4, **look)
+                drawn += [value for _, value in points]
                 limits = [(size, table.products_ms(name, size, work, precision)) for size, _ in points]
                 if column == "ms" and all(limit for _, limit in limits):
-                    axis.loglog(*zip(*limits, strict=True), ":", color=f"C{number}", linewidth=0.8)
+                    axis.loglog(*zip(*limits, strict=True), ":", color=look["color"], linewidth=0.8, alpha=0.6)
         sizes = sorted(table.names(1))
         axis.set_xticks(sizes, [str(size) for size in sizes])
         axis.set_xticks([], minor=True)
+        if drawn:
+            axis.set_ylim(min(drawn) / 2, 2 * max(drawn))
         unit = "time (ms)" if column == "ms" else "memory (MiB)"
         axis.set(xlabel="side length (pixels)", ylabel=f"{unit} per image", title=f"{work}, {precision}")
-    axes[0].legend(fontsize=8)
+    figure.legend(*axes[-1].get_legend_handles_labels(), fontsize=8, loc="outside right center")
     figure.suptitle(f"{table.device}. Dotted: the matrix products alone at the peak of the machine")
     figure.savefig(path, dpi=120)
     plt.close(figure)
