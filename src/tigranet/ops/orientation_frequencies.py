@@ -61,7 +61,7 @@ class Term(NamedTuple):
     """1 or -1."""
 
 
-def component_at(frequency: int, imaginary: bool) -> int:
+def _component_at(frequency: int, imaginary: bool) -> int:
     """Return the place of a part of a coefficient among :data:`COMPONENTS`."""
     return COMPONENTS.index((frequency, imaginary))
 
@@ -118,9 +118,9 @@ def _weighted_terms(size: int, m: int) -> list[tuple[Term, Float[np.ndarray, "pa
         if k == 0:
             real, imaginary = np.zeros((2, ORIENTATIONS, basis_size(size)))
             real[:, place], imaginary[:, place] = np.cos(m * angles), -np.sin(m * angles)
-            result.append((Term(place, component_at(m, False), -1, 0, 0), np.stack([real, imaginary])))
+            result.append((Term(place, _component_at(m, False), -1, 0, 0), np.stack([real, imaginary])))
             if has_imaginary_part:
-                result.append((Term(place, component_at(m, True), -1, 0, 0), np.stack([-imaginary, real])))
+                result.append((Term(place, _component_at(m, True), -1, 0, 0), np.stack([-imaginary, real])))
             continue
         for source, conjugate in ((m + k, False), (k - m, True)) if has_imaginary_part else ((m + k, False),):
             real, imaginary = np.zeros((2, ORIENTATIONS, basis_size(size)))
@@ -138,10 +138,10 @@ def _response_terms(cosine: int, source: int) -> tuple[Term, Term]:
     """Return the real and the imaginary part of the coefficient ``source`` of the response to a wave."""
     sine = cosine + 1
     signed = (source + ORIENTATIONS // 2 - 1) % ORIENTATIONS - (ORIENTATIONS // 2 - 1)
-    real = component_at(abs(signed), False)
+    real = _component_at(abs(signed), False)
     if (abs(signed), True) not in COMPONENTS:
         return Term(cosine, real, -1, 0, 0), Term(sine, real, -1, 0, 0)
-    imaginary = component_at(abs(signed), True)
+    imaginary = _component_at(abs(signed), True)
     if signed > 0:
         return Term(cosine, real, sine, imaginary, -1), Term(sine, real, cosine, imaginary, 1)
     return Term(cosine, real, sine, imaginary, 1), Term(sine, real, cosine, imaginary, -1)
