@@ -13,7 +13,6 @@ from tigranet.ops.orientation_frequencies import (
     ORIENTATIONS,
     SIZES,
     coefficients,
-    component_at,
     forward_transform,
     inverse_transform,
     matrix_shapes,
@@ -91,7 +90,6 @@ def test_the_components_are_the_parts_of_the_fourier_coefficients():
 
 def test_the_frequencies_are_in_the_order_of_the_components():
     assert list(dict.fromkeys(m for m, _ in COMPONENTS)) == list(FREQUENCIES)
-    assert [component_at(*component) for component in COMPONENTS] == list(range(ORIENTATIONS))
 
 
 @ALL_SIZES
