@@ -46,22 +46,26 @@ def rotated_filters(
     """
     orientations, size = len(basis), side_length(basis)
     out_features, in_features, in_orientations, _ = weight.shape
-    differences = orientation_differences(orientations, in_orientations).to(weight.device)
+    differences = orientation_differences(orientations, in_orientations, weight.device)
     filters = torch.einsum("oajib,jbp->joiap", weight[:, :, differences], basis.to(weight.dtype))
     return filters.reshape(orientations * out_features, in_orientations * in_features, size, size)
 
 
-def orientation_differences(orientations: int, in_orientations: int) -> Int[Tensor, "orientations in_orientations"]:
+def orientation_differences(
+    orientations: int, in_orientations: int, device: torch.device | None = None
+) -> Int[Tensor, "orientations in_orientations"]:
     """Return the entry j - i of the weights that leads from orientation i to orientation j.
 
     Args:
         orientations: Number of orientations of the output.
         in_orientations: Number of orientations of the input.
+        device: Where to compute them. A copy from another device cannot be part of a CUDA graph.
 
     Returns:
         One entry for each pair of orientations.
     """
-    return (torch.arange(orientations)[:, None] - torch.arange(in_orientations)) % in_orientations
+    output, inputs = (torch.arange(number, device=device) for number in (orientations, in_orientations))
+    return (output[:, None] - inputs) % in_orientations
 
 
 @operation
@@ -188,7 +192,7 @@ class _Geometry(NamedTuple):
 
     @classmethod
     def of(cls, x: Tensor, weight: Tensor, basis: Tensor) -> "_Geometry":
-        """Return those of a convolution."""
+        """Read the numbers off the tensors of a convolution."""
         from tigranet.ops.cpu import group_convolution as kernels
 
         size, (out_features, in_features) = side_length(basis), weight.shape[:2]
