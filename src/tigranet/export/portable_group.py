@@ -43,7 +43,7 @@ class PortableGroupConv(nn.Module):
             weight = weight * gain[: layer.out_features, None, None, None]  # the same for all orientations
         self.register_buffer("filters", filters)
         self.register_buffer("weight", weight.permute(0, 2, 1, 3).contiguous())
-        differences = orientation_differences(layer.orientations, layer.in_orientations)
+        differences = orientation_differences(layer.orientations, layer.in_orientations, layer.weight.device)
         self.register_buffer("differences", differences)
         self.register_buffer("basis", layer.basis.to(weight.dtype)[:, None, None])
         self.register_buffer("bias", bias)
