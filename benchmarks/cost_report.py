@@ -111,7 +111,7 @@ def page(table: CostTable) -> str:
     lines += [
         "Each cell: milliseconds per image; MiB per image; times of the baseline. A part of a cell that is missing was "
         "not measured. In brackets: milliseconds that the matrix products take at the peak of the machine (group "
-        "convolutions as products with all filters; our CPU kernels need a fifth to an eighth of them), and "
+        "convolutions as products with all filters; our CPU kernels need a fifth to a ninth of them), and "
         "milliseconds to write and read once the memory of the step.",
         "",
     ]

@@ -113,8 +113,10 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
     Returns:
         The page.
     """
+    rows = [row for row in rows if (row["data"], int(row["images"])) in CELLS]
     measured = {row["network"] for row in rows}
-    networks = NETWORKS if measured <= set(NETWORKS) else sorted(measured)
+    has_only_presets = measured <= set(NETWORKS)
+    networks = NETWORKS if has_only_presets else sorted(measured)
     names = (
         "data",
         "images",
@@ -124,7 +126,7 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
         "default on a CPU",
     )
     lines = [
-        "# All presets with their default recipes",
+        f"# {'All presets' if has_only_presets else 'Networks'} with their default recipes",
         "",
         "Accuracy on up to 1,000 validation images, as they are / rotated, in per cent, mean over the seeds, and",
         "minutes of training on two CPU cores. Bold: the best mean of both accuracies. The last columns show by how",

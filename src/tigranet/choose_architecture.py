@@ -87,7 +87,7 @@ class Alternatives(NamedTuple):
     faster: str
     """The default for few images of the same size: it takes less time and is less accurate."""
     slower: str
-    """A preset that is more accurate and takes longer."""
+    """A preset that is more accurate on most images, and takes longer."""
 
 
 def alternatives_on_cpu(train_images: int, image_side: int) -> Alternatives:

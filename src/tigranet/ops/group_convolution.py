@@ -1,7 +1,7 @@
 """The operation of a group convolution: from padded features to features, by filters that are rotated copies.
 
 PyTorch convolves with the filters between all pairs of orientations. On a CPU, the fused version computes the same sums
-by frequencies, in a sixth to an eighth of the multiplications (:mod:`tigranet.ops.orientation_frequencies`).
+by frequencies, in a fifth to a ninth of the multiplications (:mod:`tigranet.ops.orientation_frequencies`).
 """
 
 import math

@@ -15,7 +15,7 @@ shifts its frequencies by k. For the Fourier coefficients over the orientations 
     \hat z(m) = \tfrac12 \bigl(\hat\omega(m+k)\, \hat C(m+k) + \overline{\hat\omega(k-m)\, \hat C(k-m)}\bigr):
 
 each frequency m of the output depends on two frequencies of the input, where each of the N orientations depends on all
-N. For N = 8 and filters of 3x3 pixels, this takes a sixth of the multiplications, and for 5x5 pixels an eighth.
+N. For N = 8 and filters of 3x3 pixels, this takes a seventh of the multiplications, and for 5x5 pixels a ninth.
 
 All numbers are stored as real ones. :data:`COMPONENTS` lists the N = 8 real and imaginary parts of the coefficients of
 a real signal over the orientations. A *term* of frequency m is one real number per input feature, on which this
@@ -44,7 +44,7 @@ FREQUENCIES = (0, 4, 1, 2, 3)
 
 
 class Term(NamedTuple):
-    """One real number per input feature on which a frequency of the output depends: plus * a + factor * b.
+    """One real number per input feature on which a frequency of the output depends: a + factor * b.
 
     a and b are the responses of a component of the input to a real filter of the basis.
     """
@@ -58,7 +58,7 @@ class Term(NamedTuple):
     other_component: int
     """The component of the input for b."""
     factor: int
-    """1 or -1."""
+    """1 or -1, or 0 if there is no b."""
 
 
 def _component_at(frequency: int, imaginary: bool) -> int:

@@ -107,6 +107,6 @@ def describe_choice(
     if alternatives.faster and not gpu:
         hints.append(f"--architecture {alternatives.faster} is faster")
     if alternatives.slower and not gpu:
-        hints.append(f"--architecture {alternatives.slower} is more accurate, but much slower on a CPU")
+        hints.append(f"--architecture {alternatives.slower} is usually more accurate, and much slower on a CPU")
     hint = ", ".join(hints) or "--architecture names another one"
     return "; ".join([reason, *([start] if start else []), hint])

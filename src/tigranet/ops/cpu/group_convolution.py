@@ -251,7 +251,10 @@ def backward(
 
 @no_type_check
 def gradient_shape(inner, outputs, itemsize):
-    """Return the shape in which the gradient by a matrix (inner, outputs) is stored. What is added has no meaning."""
+    """Return the shape in which the gradient by a matrix (inner, outputs) is stored: whole tiles.
+
+    Rows and columns beyond those of the matrix hold numbers without a meaning.
+    """
     lanes = VECTOR_BYTES // itemsize
     return -(-inner // ROWS) * ROWS, -(-outputs // lanes) * lanes
 
