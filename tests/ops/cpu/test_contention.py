@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tigranet.ops.cpu import thread_pool
-from tigranet.ops.cpu.contention import MIN_SHARE, PAUSE_SECONDS, WINDOW_SECONDS, Contention
+from tigranet.ops.cpu.contention import MAX_PAUSE_SECONDS, MIN_SHARE, PAUSE_SECONDS, WINDOW_SECONDS, Contention
 from tigranet.ops.cpu.thread_pool import MAX_SINGLE_THREAD_WORK, share
 
 
@@ -61,6 +61,18 @@ def test_it_is_forgotten_and_observed_again():
     assert not clocks.contention.is_likely()
     clocks.work(2 * WINDOW_SECONDS, 0.5)
     assert clocks.contention.is_likely()
+
+
+def test_the_pauses_double_while_the_other_work_goes_on():
+    clocks, pauses = Clocks(), []
+    for processor_share in (*[0.5] * 6, 1.0, 0.5):
+        clocks.work(2 * WINDOW_SECONDS, processor_share)
+        start = clocks.time
+        while clocks.contention.is_likely():
+            clocks.time += PAUSE_SECONDS / 100
+        pauses.append(clocks.time - start)
+    longer = [min(2**k * PAUSE_SECONDS, MAX_PAUSE_SECONDS) for k in range(6)]
+    assert pauses == pytest.approx([*longer, 0.0, PAUSE_SECONDS], abs=PAUSE_SECONDS / 50)
 
 
 def test_work_that_fails_is_not_counted():

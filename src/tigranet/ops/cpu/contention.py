@@ -17,6 +17,8 @@ MIN_SHARE = 0.75
 """Share of the time in which a thread computes below which it counts as interrupted. Undisturbed, it is close to 1."""
 PAUSE_SECONDS = 0.5
 """How long one thread fewer computes, before all of them are observed again."""
+MAX_PAUSE_SECONDS = 4.0
+"""The pause doubles up to this while the other work goes on, because all threads are slow while they are observed."""
 
 
 class Contention:
@@ -33,6 +35,7 @@ class Contention:
         self._clock, self._thread_clock = clock, thread_clock
         self._seconds = self._processor_seconds = 0.0
         self._pause_end = float("-inf")
+        self._next_pause = PAUSE_SECONDS
 
     def is_likely(self) -> bool:
         """Return whether the calling thread had to share its core a moment ago."""
@@ -51,5 +54,8 @@ class Contention:
         self._processor_seconds += self._thread_clock() - processor_start
         if self._seconds >= WINDOW_SECONDS:
             if self._processor_seconds < MIN_SHARE * self._seconds:
-                self._pause_end = end + PAUSE_SECONDS
+                self._pause_end = end + self._next_pause
+                self._next_pause = min(2 * self._next_pause, MAX_PAUSE_SECONDS)
+            else:
+                self._next_pause = PAUSE_SECONDS
             self._seconds = self._processor_seconds = 0.0
