@@ -38,10 +38,11 @@ pytest: setup browser  # one process per core, one thread per process
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses logical --dist worksteal
 
 # The tests that need a CUDA GPU, with any Python that has PyTorch for CUDA: make test-gpu GPU_PYTHON=python3
+# Only their files are read, because others import packages that such a Python may not have.
 GPU_PYTHON ?= $(BIN)/python
 
 test-gpu:
-	$(GPU_PYTHON) -m pytest -m gpu tests
+	$(GPU_PYTHON) -m pytest -m gpu $$(grep --recursive --files-with-matches --include='*.py' mark.gpu tests)
 
 ENGINES := .venv-engines/bin
 

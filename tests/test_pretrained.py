@@ -61,6 +61,19 @@ def test_loading_prints_nothing(model_folder, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_loading_does_not_import_the_compiler(torch_process):
+    """It would take a second: PyTorch imports it to draw the weights of a network that has no memory yet."""
+    code = """
+import sys
+from tigranet import TIGraNet
+before = "torch._dynamo" in sys.modules
+TIGraNet.from_pretrained("pyramid-cifar10")
+assert not before and "torch._dynamo" not in sys.modules
+"""
+    process = torch_process.run(code)
+    assert process.returncode == 0, process.stderr
+
+
 def test_the_weights_have_the_file_permissions_of_the_configuration(model_folder):
     assert (model_folder / "model.safetensors").stat().st_mode == (model_folder / "config.json").stat().st_mode
 
