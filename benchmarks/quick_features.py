@@ -8,6 +8,7 @@ random, and the seconds of the whole computation. Rows that the output file alre
 
 import argparse
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import torch
 
 from benchmarks.resumed_table import measure_rows
 from benchmarks.small_sets import SETS
-from tigranet.data import LabelledImages
+from tigranet import TIGraNet
+from tigranet.data import DataSet, LabelledImages
 from tigranet.evaluation import accuracy
-from tigranet.feature_network import FEATURE_ARCHITECTURE
+from tigranet.feature_network import FEATURE_ARCHITECTURE, is_saved_network
 from tigranet.workflows.first_answer import first_answer
 
 KEYS = ("data", "images", "network", "seed")
@@ -35,7 +37,17 @@ NETWORKS = (
     "LC[8,5]-D-GC[16,5]-D-MO[128]-S[2]",
     "LC[8,5]-MO[32]-D-LC[16,5]-MO[64]-S[4]",
     FEATURE_ARCHITECTURE,
+    "pyramid-small-cifar10",
+    "pyramid-cifar10",
 )
+
+
+def in_channels_of(network: str, data: DataSet) -> DataSet:
+    """Return grey images as colour images if a saved network reads those, as ``tigranet train --init`` does."""
+    if not is_saved_network(network) or TIGraNet.from_pretrained(network).in_maps == data.train.images.shape[1]:
+        return data
+    parts = {name: getattr(data, name) for name in ("train", "validation", "test")}
+    return replace(data, **{name: part._replace(images=part.images.repeat(1, 3, 1, 1)) for name, part in parts.items()})
 
 
 def main() -> None:
@@ -49,7 +61,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     def run(name: str, images: int, network: str, seed: int) -> dict[str, Any]:
-        data = SETS[name](images, seed, arguments.data_dir)
+        data = in_channels_of(network, SETS[name](images, seed, arguments.data_dir))
         answer = first_answer(data, network=network, seed=seed)
         generator = torch.Generator().manual_seed(seed)
         rotated = LabelledImages(data.test_motion(data.test.images, generator), data.test.labels)

@@ -1,7 +1,8 @@
 from images import fill
 from tigranet.choose_architecture import Alternatives
 from tigranet.data import load_user_data
-from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
+from tigranet.pretrained import shipped
+from tigranet.workflows.describe_training import LEARNED_FEATURES, describe_choice, describe_data, describe_network
 
 
 def test_the_original_sizes_and_the_scaling_are_described(tmp_path):
@@ -28,6 +29,13 @@ def test_named_data_are_called_upright_where_that_is_known(small):
 
 def test_the_network_has_its_number_of_parameters():
     assert describe_network("paper", 441970, "as requested") == "network: paper, 441,970 parameters, as requested"
+
+
+def test_a_first_answer_names_features_that_come_with_the_package():
+    assert LEARNED_FEATURES in shipped()
+    text = describe_choice(300, default=True, gpu=False, init=None, quick=True)
+    assert f"--init {LEARNED_FEATURES}" in text
+    assert LEARNED_FEATURES not in describe_choice(300, default=True, gpu=False, init=None, quick=False)
 
 
 def test_a_cpu_names_a_faster_network_and_a_more_accurate_one():

@@ -8,11 +8,14 @@ from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
 from tigranet.data.shards.stored_images import StoredImages
+from tigranet.fine_tuning import DEFAULT_STARTS
 from tigranet.workflows.load_data import is_named_data_set
 
 EXAMINED_FILES = 50
 """Number of files whose original sizes are read."""
 NO_ALTERNATIVES = Alternatives("", "")
+LEARNED_FEATURES = DEFAULT_STARTS["pyramid-large"]
+"""The network of the package whose features are usually better than those of random weights."""
 
 
 def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
@@ -101,7 +104,11 @@ def describe_choice(
     if not default:
         return start or "as requested"
     if quick:
-        return "with random weights, of which only the last layer is fitted; without --quick a network is trained"
+        return (
+            "with random weights, of which only the last layer is fitted; "
+            f"--init {LEARNED_FEATURES} takes features that were learned from photographs; "
+            "without --quick a network is trained"
+        )
     reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
     hints = []
     if alternatives.faster and not gpu:
