@@ -191,9 +191,8 @@ PRESETS = {
 }
 """Architectures with a name: the two networks of Table 1 (MNIST-012, other experiments), the oriented networks, and the
 pyramids, which coarsen the image between their layers: three of residual products, which are trained in a minute on a
-CPU, and four of group convolutions, which are more accurate. Of these, ``pyramid-medium`` is the
-fastest, and the others are made for a GPU. Those with 224 are for images of 65 to about 224 pixels: their maps are
-coarsened earlier."""
+CPU, and four of group convolutions, which are more accurate. Of these, ``pyramid-medium`` is the fastest, and the
+others are made for a GPU. Those with 224 are for images of 65 to about 224 pixels: their maps are coarsened earlier."""
 
 
 @dataclass(frozen=True)
