@@ -230,6 +230,34 @@ def test_float64_is_close_to_float32(trained, mnist_012):
     torch.testing.assert_close(double(mnist_012.test.images.double()).float(), logits, rtol=1e-2, atol=1e-2)
 
 
+# Function transforms.
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        "SC[3,3]-DP[50]-SC[6,3]-DP[50]-S[3]-FC[8]",
+        "MC[8,3]-R[4]-D-MC[8,3]-OP[8]-S[1]",
+        "LC[4,5]-GB[3]-D-GC[4,3]-MO[8]-S[0]",
+    ],
+)
+def test_images_can_be_mapped_and_have_gradients_of_their_own(layers):
+    net = TIGraNet(layers, 3, window="disc").double().eval()
+    images = torch.rand(3, 1, 11, 11, dtype=torch.double)
+    torch.testing.assert_close(torch.func.vmap(lambda image: net(image[None])[0])(images), net(images))
+
+    def loss(parameters, image):
+        return torch.func.functional_call(net, parameters, (image[None],)).square().sum()
+
+    gradient = torch.func.grad(loss)
+    parameters = {name: parameter.detach() for name, parameter in net.named_parameters()}
+    mapped = torch.func.vmap(gradient, (None, 0))(parameters, images)
+    for position, image in enumerate(images):
+        expected = gradient(parameters, image)
+        for name in parameters:
+            torch.testing.assert_close(mapped[name][position], expected[name])
+
+
 # Configuration, copies and compilation.
 
 

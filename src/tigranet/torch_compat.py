@@ -85,6 +85,14 @@ def in_function_transform() -> bool:
     return torch._C._functorch.peek_interpreter_stack() is not None or torch.autograd.forward_ad._current_level >= 0
 
 
+def knows_memory_formats() -> bool:
+    """Return whether tensors can be asked for their memory format, such as channels last: inside ``vmap`` they cannot.
+
+    Another format has the same numbers, and convolutions may take longer.
+    """
+    return missing_for_dispatch() is not None or not in_function_transform()
+
+
 def is_observed(tensors: Sequence[Tensor]) -> bool:
     """Return whether a compiler, a tracer, a dispatch mode or a tensor subclass observes operations on tensors.
 

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tigranet.torch_compat import knows_memory_formats
+
 
 def pad_images(
     images: Float[Tensor, "*batch height width"], border: int, wrap_rows: bool, wrap_columns: bool
@@ -51,7 +53,7 @@ class _Pad(torch.autograd.Function):
     def forward(images: Tensor, border: int, wrap_rows: bool, wrap_columns: bool) -> Tensor:
         *batch, height, width = images.shape
         padded_size = (height + 2 * border, width + 2 * border)
-        if images.ndim == 4 and images.is_contiguous(memory_format=torch.channels_last):
+        if images.ndim == 4 and knows_memory_formats() and images.is_contiguous(memory_format=torch.channels_last):
             padded = images.new_empty(batch[0], *padded_size, batch[1]).permute(0, 3, 1, 2)
         else:
             padded = images.new_empty(*batch, *padded_size)

@@ -20,7 +20,7 @@ from tigranet.ops import group_convolution
 from tigranet.ops.dispatch import needs_gradient
 from tigranet.ops.group_convolution import kernels_pay, rotated_filters
 from tigranet.ops.orientation_frequencies import coefficients
-from tigranet.torch_compat import in_function_transform, is_observed, missing_for_dispatch
+from tigranet.torch_compat import in_function_transform, is_observed, knows_memory_formats, missing_for_dispatch
 
 
 class SteerableConv(nn.Module):
@@ -164,7 +164,7 @@ class SteerableConv(nn.Module):
 
 
 def _channels_last(x: Float[Tensor, "n channels height width"]) -> Float[Tensor, "n channels height width"]:
-    return x.contiguous(memory_format=torch.channels_last)
+    return x.contiguous(memory_format=torch.channels_last) if knows_memory_formats() else x
 
 
 def _autocast_type(y: Tensor) -> torch.dtype:

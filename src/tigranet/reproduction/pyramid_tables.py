@@ -24,6 +24,8 @@ LAYERS_18 = "18 layers"
 """Note of the residual networks."""
 PYRAMIDS = ("pyramid-small", "pyramid", "pyramid-large")
 """The presets for larger images, by size."""
+PHOTOGRAPH_PYRAMIDS = ("pyramid-small", "pyramid-medium", "pyramid", "pyramid-large")
+"""The presets that are trained on photographs, by size."""
 PRODUCT_PYRAMID = "MC[64,3]-R[48]-R[48]-D-MC[128,3]-R[64]-R[64]-D-MC[256,3]-R[96]-R[96]-S[2]-FC[256]"
 """A network of the same shape as the presets, with residual blocks of products in place of group convolutions."""
 SMALL_PRODUCT_PYRAMID = "MC[32,3]-R[24]-R[24]-D-MC[64,3]-R[32]-R[32]-S[2]-FC[96]"
@@ -175,10 +177,10 @@ PYRAMID_TABLES = {
         "CIFAR-10 trained upright and tested rotated, accuracy in per cent",
         (),
         (
-            *(_photograph("TIGraNet", preset, preset, options=DISC) for preset in PYRAMIDS),
+            *(_photograph("TIGraNet", preset, preset, options=DISC) for preset in PHOTOGRAPH_PYRAMIDS),
             _photograph("TIGraNet", PRODUCT_PYRAMID, "products", options=DISC),
             *_baselines_for_photographs(),
-            *(_photograph("TIGraNet", preset, preset, windowed=True) for preset in PYRAMIDS),
+            *(_photograph("TIGraNet", preset, preset, windowed=True) for preset in PHOTOGRAPH_PYRAMIDS),
             *_baselines_for_photographs(windowed=True),
         ),
         extra_columns=("test", "protocol", "at_45", "at_90", "minutes"),
