@@ -58,12 +58,12 @@ def test_rows_are_listed_and_selected_by_number(tigranet, monkeypatch, tmp_path)
     monkeypatch.setattr(RUN, run)
     code, out, err = tigranet("reproduce", "photographs", "--list", "-o", tmp_path / "none")
     assert code == 0, err
-    assert "| 2 | cifar10 | TIGraNet (pyramid) | none |" in out
+    assert "| 2 | cifar10 | TIGraNet (pyramid-medium) | none |" in out
     assert not (tmp_path / "none").exists()
     run.assert_not_called()
-    code, _, err = tigranet("reproduce", "photographs", "--row", "2", "--row", "5", "--seed", "1", "-o", tmp_path)
+    code, _, err = tigranet("reproduce", "photographs", "--row", "2", "--row", "6", "--seed", "1", "-o", tmp_path)
     assert code == 1
-    assert [call.args[0].kind for call in run.call_args_list] == ["TIGraNet (pyramid)", "ResNet (18 layers)"]
+    assert [call.args[0].kind for call in run.call_args_list] == ["TIGraNet (pyramid-medium)", "ResNet (18 layers)"]
     assert {call.args[2] for call in run.call_args_list} == {1}
     code, _, err = tigranet("reproduce", "all", "--row", "2", "-o", tmp_path)
     assert code == 1
@@ -72,7 +72,7 @@ def test_rows_are_listed_and_selected_by_number(tigranet, monkeypatch, tmp_path)
 
 def test_runs_that_need_another_package_are_named_at_the_end(tigranet, monkeypatch, tmp_path):
     monkeypatch.setattr(RUN, Mock(side_effect=[MissingPackageError("pip install it"), Diverged("enough")]))
-    code, out, err = tigranet("reproduce", "photographs", "--row", "5", "--row", "8", "--seed", "0", "-o", tmp_path)
+    code, out, err = tigranet("reproduce", "photographs", "--row", "6", "--row", "9", "--seed", "0", "-o", tmp_path)
     assert code == 1
     assert "not measured" in out
     assert "tigranet: 1 runs diverged and 1 runs need a package that is not installed, and are in no table:\n" in err
