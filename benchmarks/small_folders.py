@@ -67,7 +67,8 @@ def run(folder: Path, rivals: tuple[str, ...], epochs: int | None, name: str, im
 
     first = first_answer(data, seed=seed, device="cpu")
     start = perf_counter()
-    trained = train(without_test, seed=seed, hardware=cpu, recipe={"epochs": epochs} if epochs else None)
+    recipe = {"epochs": epochs} if epochs else None
+    trained = train(without_test, seed=seed, hardware=cpu, recipe=recipe, extra_minutes=0.0)
     in_all = first.seconds + perf_counter() - start
     seconds = trained.result.seconds
     columns: dict[str, Any] = {

@@ -5,13 +5,15 @@ import pytest
 from tigranet import choose_architecture as module
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choose_architecture import (
+    CPU_EPOCHS,
     CPU_PRESETS,
     GPU_PRESETS,
     LARGE_IMAGE_COARSENINGS,
     PresetRange,
-    alternatives_on_cpu,
     choose_preset,
     default_size_limit,
+    epochs_share,
+    faster_preset,
 )
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
@@ -70,10 +72,16 @@ def test_defaults_for_large_images_are_suited_to_them():
 
 @pytest.mark.parametrize("images", [1, 500, 501, 1_001, 10_001])
 @pytest.mark.parametrize("side", [3, 7, 8, 28, 40, 41, 64, 65, 224])
-def test_suggestions_are_never_the_default_and_suit_the_size_of_the_images(images, side):
-    default, suggestions = choose_preset(images, side, gpu=False), alternatives_on_cpu(images, side)
-    assert default not in suggestions
-    assert suggestions.faster in ("", choose_preset(1, side, gpu=False))
-    assert (suggestions.slower == "") == (default == choose_preset(images, side, gpu=True))
-    if side > 64:
-        assert Architecture.parse(suggestions.slower).num_coarsenings >= LARGE_IMAGE_COARSENINGS
+def test_a_faster_network_is_the_default_for_few_images_of_this_size(images, side):
+    default, faster = choose_preset(images, side, gpu=False), faster_preset(images, side)
+    assert faster != default
+    assert faster in ("", choose_preset(1, side, gpu=False))
+
+
+@pytest.mark.parametrize("side", [7, 28, 64, 224])
+def test_only_an_accurate_network_on_a_cpu_has_fewer_epochs(side):
+    is_another = choose_preset(300, side, gpu=True) != choose_preset(300, side, gpu=False)
+    assert is_another == (side > 7)
+    assert epochs_share(300, side, accurate=True, gpu=False) == (CPU_EPOCHS if is_another else 1)
+    for accurate, gpu in ((True, True), (False, True), (False, False)):
+        assert epochs_share(300, side, accurate, gpu) == 1

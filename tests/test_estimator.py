@@ -14,6 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tigranet
 from tigranet import InvariantFeatures, TIGraNet, TIGraNetClassifier
+from tigranet.architecture import PRESETS
+from tigranet.choose_architecture import PresetRange
 from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training import Recipe
 
@@ -298,6 +300,22 @@ def test_the_architecture_is_chosen_for_the_number_and_the_size_of_the_images(mo
     named = TIGraNetClassifier(TINY, epochs=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(named.predict_proba(X), classifier.predict_proba(X))
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize(("architecture", "preset", "epochs"), [("fast", "paper-small", 8), ("accurate", "paper", 4)])
+def test_the_fast_and_the_accurate_network_are_those_of_the_command_line(monkeypatch, architecture, preset, epochs):
+    monkeypatch.setattr("tigranet.choose_architecture.CPU_PRESETS", (PresetRange("paper-small"),))
+    monkeypatch.setattr("tigranet.choose_architecture.GPU_PRESETS", (PresetRange("paper"),))
+    monkeypatch.setattr("tigranet.estimator.trains_on_cuda", lambda: False)
+    for_network, recipes = Recipe.for_network, []
+    monkeypatch.setattr(Recipe, "for_network", lambda *a, **fields: for_network(*a, **(fields | {"epochs": 8})))
+    monkeypatch.setattr("tigranet.training.fit", lambda net, train, validation, recipe, console: recipes.append(recipe))
+    X, y = np.random.default_rng(0).random((10, 30, 30)), np.arange(10) % 2
+    classifier = TIGraNetClassifier(architecture, random_state=0).fit(X, y)
+    assert str(classifier.model_.architecture) == PRESETS[preset]
+    TIGraNetClassifier(architecture, epochs=8, random_state=0).fit(X, y)
+    TIGraNetClassifier(preset, random_state=0).fit(X, y)
+    assert [recipe.epochs for recipe in recipes] == [epochs, 8, 8]
 
 
 @pytest.mark.parametrize("kind", [TIGraNetClassifier, InvariantFeatures])

@@ -1,6 +1,6 @@
 import pytest
 
-from tigranet.stop_request import raise_if_stop_requested, request_stop, withdraw_stop
+from tigranet.stop_request import is_end_requested, raise_if_stop_requested, request_stop, withdraw_stop
 
 
 def test_a_request_is_remembered_until_it_is_withdrawn():
@@ -13,3 +13,15 @@ def test_a_request_is_remembered_until_it_is_withdrawn():
     finally:
         withdraw_stop()
     raise_if_stop_requested()
+
+
+def test_a_process_that_is_to_end_is_told_from_one_that_is_to_stop_what_it_does():
+    try:
+        request_stop()
+        assert not is_end_requested()
+        request_stop(end=True)
+        request_stop()
+        assert is_end_requested()
+    finally:
+        withdraw_stop()
+    assert not is_end_requested()

@@ -15,7 +15,7 @@ from tigranet.cli.app import app as application
 
 MODULES = ("tigranet", "tigranet.layers", "tigranet.graphs", "tigranet.serving")
 """Modules that list their public names in ``__all__``."""
-OTHER_WORKFLOWS = {"compare", "explain", "first_answer"}
+OTHER_WORKFLOWS = {"compare", "explain", "first_answer", "larger_network", "trained_model"}
 """Modules of ``tigranet.workflows`` that are public although no command has their name."""
 
 logger = logging.getLogger(__name__)

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from tigranet.architecture import Architecture
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit
 
+FAST, ACCURATE = "fast", "accurate"
+"""Names that a user may give in place of a preset: the default on a CPU, and the default on a GPU."""
+
 
 class PresetRange(NamedTuple):
     """A preset, and the data that it is the default for."""
@@ -20,8 +23,6 @@ class PresetRange(NamedTuple):
 
 MEDIUM = "pyramid-medium"
 """Between the defaults on a CPU and those on a GPU, in accuracy and time."""
-MEDIUM_MAX_SIDE = 64
-"""Largest side length of images that it is suited to: it coarsens them too late for larger ones."""
 CPU_PRESETS = (
     PresetRange("oriented-small", max_side=7),  # too small to be coarsened twice
     PresetRange("pyramid-tiny", max_images=500, max_side=40),
@@ -41,6 +42,9 @@ GPU_PRESETS = (
     PresetRange("pyramid-224"),
 )
 """The defaults on a GPU. These networks are more accurate, and take much longer on a CPU."""
+CPU_EPOCHS = 0.5
+"""Share of the default number of epochs for which they are trained on a CPU. In ``results/presets.md``, all epochs are
+at most one point better."""
 
 
 class SizeRange(NamedTuple):
@@ -81,36 +85,43 @@ def choose_preset(train_images: int, image_side: int, gpu: bool) -> str:
     return next(row.preset for row in rows if train_images <= row.max_images and image_side <= row.max_side)
 
 
-class Alternatives(NamedTuple):
-    """Presets to suggest beside the default on a CPU. An empty string if there is none."""
+def epochs_share(train_images: int, image_side: int, accurate: bool, gpu: bool) -> float:
+    """Return the share of the default number of epochs for which a default network is trained.
 
-    faster: str
-    """The default for few images of the same size: it takes less time and is less accurate."""
-    slower: str
-    """A preset that is more accurate on most images, and takes longer."""
+    Args:
+        train_images: The number of training images.
+        image_side: The longer side of the images in pixels.
+        accurate: Whether the network is the default on a GPU.
+        gpu: Whether it is trained on a GPU.
+
+    Returns:
+        :data:`CPU_EPOCHS` for an accurate network on a CPU, which is another one than the default there, and 1 for all
+        others.
+
+    Example:
+        >>> epochs_share(300, 64, accurate=True, gpu=False), epochs_share(300, 64, accurate=True, gpu=True)
+        (0.5, 1.0)
+    """
+    presets = {choose_preset(train_images, image_side, on_gpu) for on_gpu in (False, True)}
+    return CPU_EPOCHS if accurate and not gpu and len(presets) > 1 else 1.0
 
 
-def alternatives_on_cpu(train_images: int, image_side: int) -> Alternatives:
-    """Return the presets to suggest to a user whose network is trained on a CPU.
+def faster_preset(train_images: int, image_side: int) -> str:
+    """Return the preset to suggest to a user who finds the default on a CPU too slow.
 
     Args:
         train_images: The number of training images.
         image_side: The longer side of the images in pixels.
 
     Returns:
-        A faster preset, and a more accurate one: :data:`MEDIUM`, or where that is the default or the images are too
-        large for it, the default on a GPU.
+        The default for few images of the same size. An empty string if that is the default for these images, too.
 
     Example:
-        >>> alternatives_on_cpu(300, 64).slower
-        'pyramid-medium'
-        >>> tuple(alternatives_on_cpu(5_000, 28))
-        ('pyramid-tiny', 'pyramid-large')
+        >>> faster_preset(5_000, 28), faster_preset(300, 28)
+        ('pyramid-tiny', '')
     """
-    default, gpu_default = (choose_preset(train_images, image_side, gpu) for gpu in (False, True))
     for_few = choose_preset(1, image_side, gpu=False)
-    slower = MEDIUM if default != MEDIUM and default != gpu_default and image_side <= MEDIUM_MAX_SIDE else gpu_default
-    return Alternatives(*("" if preset == default else preset for preset in (for_few, slower)))
+    return "" if for_few == choose_preset(train_images, image_side, gpu=False) else for_few
 
 
 def default_size_limit(architecture: Architecture | None, gpu: bool) -> SizeLimit:

@@ -3,7 +3,7 @@
 import warnings
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
-from tigranet.choose_architecture import choose_preset
+from tigranet.choose_architecture import ACCURATE, FAST, choose_preset, epochs_share
 from tigranet.data.dataset import LabelledImages
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
@@ -31,6 +31,20 @@ from tigranet.training.process_state import seeded
 from tigranet.training.recipe import Recipe
 from tigranet.training.recipe_arguments import recipe_fields
 
+DEFAULTS = ("auto", FAST, ACCURATE)
+"""Architectures that stand for a preset."""
+
+
+class _DefaultNetwork(NamedTuple):
+    """What a default network depends on, apart from the number of images."""
+
+    side: int
+    """Longer side of the images in pixels."""
+    accurate: bool
+    """Whether it is the default on a GPU."""
+    gpu: bool
+    """Whether it is trained on a GPU."""
+
 
 class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
     """A TIGraNet classifier for arrays of images. Trained on upright images, it classifies them at any angle.
@@ -43,8 +57,9 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
 
     Args:
         architecture: A preset, such as ``paper-small`` and ``paper``, which are those of the paper, or layers in the
-            paper's notation. ``auto`` chooses a preset by the number and the size of the images and the device, see
-            :func:`tigranet.choose_architecture.choose_preset`.
+            paper's notation. ``fast`` and ``accurate`` choose a preset by the number and the size of the images, see
+            :func:`tigranet.choose_architecture.choose_preset`; ``auto`` is ``accurate`` on a GPU and ``fast`` on a CPU,
+            where an accurate network takes many times as long.
         boundary: What lies beyond the border of the pixel grid: ``free``, or ``torus``, for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the images
             of ``fit`` and the network, see :func:`tigranet.choose_window.choose_window`.
@@ -223,6 +238,8 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
+            if self.epochs is None and start is None and self.architecture in DEFAULTS:
+                recipe = recipe.shortened(epochs_share(len(images), *self._default_network(images)))
             fit(net, train, validation, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
             self.calibration_ = None if validation is None else self._calibration(validation)
@@ -234,7 +251,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         if self.warm_start and hasattr(self, "model_"):
             start, name = self.model_, "the previous fit"
         elif self.init is not None and self.init != AUTO:
-            architecture = None if self.architecture == "auto" else self.architecture
+            architecture = None if self.architecture in DEFAULTS else self.architecture
             layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
             start, name = load_start(self.init, layers, self.boundary, self.window, self.margin), str(self.init)
         else:
@@ -243,16 +260,28 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         return start
 
     def _new_network(self, images: Tensor, names: list[str]) -> TIGraNet:
-        """Return a network with random weights, or for an automatic architecture one of the package for new classes."""
-        automatic = self.architecture == "auto"
-        preset = choose_preset(len(images), max(images.shape[2:]), trains_on_cuda()) if automatic else ""
-        options = self._network_options(preset or self.architecture, images)
-        if automatic and self.init == AUTO:
-            count, channels = images.shape[:2]
+        """Return a network with random weights, or for a default architecture one of the package for new classes."""
+        if self.architecture not in DEFAULTS:
+            options = self._network_options(self.architecture, images)
+            return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
+        count, channels = images.shape[:2]
+        default = self._default_network(images)
+        preset = choose_preset(count, default.side, default.accurate)
+        options = self._network_options(preset, images)
+        if self.init == AUTO:
             start = default_start(preset, count, channels, self.boundary, options["window"], self.margin)
             if start is not None:
                 return start.network.with_classes(len(names), names)
-        return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
+        return TIGraNet(num_classes=len(names), in_maps=channels, class_names=names, **options)
+
+    def _default_network(self, images: Tensor) -> "_DefaultNetwork":
+        """Return what a default network depends on, apart from the number of images."""
+        gpu = trains_on_cuda()
+        return _DefaultNetwork(
+            side=max(images.shape[2:]),
+            accurate=gpu if self.architecture == "auto" else self.architecture == ACCURATE,
+            gpu=gpu,
+        )
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
         """Hold out images for validation if ``keep`` or ``patience`` needs them."""

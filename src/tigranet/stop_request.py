@@ -7,17 +7,29 @@ remembered, and no result file is completed after it.
 
 import threading
 
-_requested = threading.Event()
+_requested, _to_end = threading.Event(), threading.Event()
 
 
-def request_stop() -> None:
-    """Remember that the user has asked this process to stop."""
+def request_stop(end: bool = False) -> None:
+    """Remember that the user has asked this process to stop.
+
+    Args:
+        end: Whether the process is to end, as SIGTERM asks for, and not only what it is doing.
+    """
     _requested.set()
+    if end:
+        _to_end.set()
+
+
+def is_end_requested() -> bool:
+    """Return whether the process is to end, and must not go on with anything else."""
+    return _to_end.is_set()
 
 
 def withdraw_stop() -> None:
     """Forget the request, because another piece of work begins."""
     _requested.clear()
+    _to_end.clear()
 
 
 def raise_if_stop_requested() -> None:

@@ -56,7 +56,13 @@ def test_public_names_are_those_of_the_packages_and_of_the_workflows():
     objects = public_objects()
     assert {f"tigranet.{name}" for name in tigranet.__all__} <= objects.keys()
     assert objects["tigranet.layers.SpectralConv"] is tigranet.layers.SpectralConv
-    workflows = {"train.train", "train.TrainedModel", "predict.predict", "first_answer.FirstAnswer", "compare.compare"}
+    workflows = {
+        "train.train",
+        "trained_model.TrainedModel",
+        "predict.predict",
+        "first_answer.FirstAnswer",
+        "compare.compare",
+    }
     assert {f"tigranet.workflows.{name}" for name in workflows} <= objects.keys()
     assert "tigranet.testing.invariance_error" in objects
     assert not any(name.rpartition(".")[2].startswith("_") for name in objects)

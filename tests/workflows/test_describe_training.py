@@ -1,5 +1,6 @@
+import pytest
+
 from images import fill
-from tigranet.choose_architecture import Alternatives
 from tigranet.data import load_user_data
 from tigranet.pretrained import shipped
 from tigranet.workflows.describe_training import LEARNED_FEATURES, describe_choice, describe_data, describe_network
@@ -33,21 +34,31 @@ def test_the_network_has_its_number_of_parameters():
 
 def test_a_first_answer_names_features_that_come_with_the_package():
     assert LEARNED_FEATURES in shipped()
-    text = describe_choice(300, default=True, gpu=False, init=None, quick=True)
+    text = describe_choice(300, "default", gpu=False, start=None, quick=True)
     assert f"--init {LEARNED_FEATURES}" in text
-    assert LEARNED_FEATURES not in describe_choice(300, default=True, gpu=False, init=None, quick=False)
+    assert LEARNED_FEATURES not in describe_choice(300, "default", gpu=False, start=None)
 
 
-def test_a_cpu_names_a_faster_network_and_a_more_accurate_one():
-    alternatives = Alternatives("pyramid-tiny", "pyramid-large")
-    options = {"images": 300, "default": True, "init": None, "quick": False, "alternatives": alternatives}
-    for text in (describe_choice(gpu=False, **options), describe_choice(gpu=False, **(options | {"init": "model/"}))):
-        assert "--architecture pyramid-tiny is faster" in text
-        assert "--architecture pyramid-large is usually more accurate" in text
-    assert "starts from 'model/'" in describe_choice(gpu=False, **(options | {"init": "model/"}))
-    for other in ({"gpu": True}, {"default": False}, {"quick": True}):
-        text = describe_choice(**({"gpu": False} | options | other))
+@pytest.mark.parametrize("start", [None, "model/"])
+def test_a_cpu_names_a_faster_network_and_a_more_accurate_one(start):
+    options = {"images": 300, "choice": "default", "gpu": False, "start": start, "faster": "pyramid-tiny"}
+    text = describe_choice(**options)
+    assert "the default for 300 training images of this size on a CPU" in text
+    assert "--architecture pyramid-tiny is faster" in text
+    assert "--architecture accurate is more accurate" in text
+    assert (f"starts from '{start}'" in text) == (start is not None)
+    text = describe_choice(**options, may_grow=True)
+    assert "a larger network follows" in text
+    assert "--extra-minutes" in text
+    assert "--architecture accurate" not in text
+    assert "faster" not in describe_choice(**(options | {"faster": ""}))
+    for other in ({"gpu": True}, {"choice": None}, {"quick": True}, {"choice": "fast"}, {"choice": "accurate"}):
+        text = describe_choice(**(options | other))
         assert "pyramid-tiny" not in text
-        assert "pyramid-large" not in text
-    only_slower = options | {"alternatives": Alternatives("", "pyramid-large")}
-    assert "faster" not in describe_choice(gpu=False, **only_slower)
+        assert "--architecture accurate" not in text
+
+
+@pytest.mark.parametrize("choice", ["fast", "accurate"])
+def test_a_named_default_says_what_it_is_for(choice):
+    text = describe_choice(300, choice, gpu=False, start="model/")
+    assert text == f"the {choice} network for 300 training images of this size; starts from 'model/'"

@@ -38,7 +38,7 @@ def stop_on_signals() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal is_terminated
         is_terminated = is_terminated or number == signal.SIGTERM
-        request_stop()
+        request_stop(is_terminated)
         if _is_inside_del(frame):
             _send_later(number)
         else:

@@ -20,6 +20,7 @@ from tigranet.cli.output import print_unreadable_files, printing_may_fail, progr
 from tigranet.cli.train_options import (
     ArchitectureOption,
     Color,
+    ExtraMinutes,
     FoldsOption,
     Group,
     Init,
@@ -79,6 +80,7 @@ def train(
     patience: Annotated[int | None, recipe_option("patience")] = None,
     quick: Quick = False,
     folds: FoldsOption = None,
+    extra_minutes: ExtraMinutes = 60.0,
     init: Init = "auto",
     overwrite: Overwrite = False,
     resume: Resume = False,
@@ -151,6 +153,7 @@ def train(
             quick=quick,
             first=True,
             folds=folds,
+            extra_minutes=extra_minutes,
             overwrite=overwrite,
             resume=resume,
             log=log,

@@ -15,8 +15,9 @@ def _user_data(help: str, **settings: Any) -> Any:
 ArchitectureOption = Annotated[
     str | None,
     typer.Option(
-        help="A preset (paper-small and paper are the paper's), or layers such as 'SC[3,3]-S[10]-FC[50]'.",
-        show_default="by size and number of images, and by device",
+        help="A preset (paper-small and paper are the paper's), layers such as 'SC[3,3]-S[10]-FC[50]', or fast or "
+        "accurate, which choose a preset for the size and the number of the images.",
+        show_default="accurate on a GPU; on a CPU fast, and then perhaps accurate: see --extra-minutes",
     ),
 ]
 """The network."""
@@ -90,6 +91,17 @@ FoldsOption = Annotated[
     ),
 ]
 """Number of folds of a cross-validation."""
+ExtraMinutes = Annotated[
+    float,
+    typer.Option(
+        "--extra-minutes",
+        min=0,
+        help="On a CPU: train the accurate network after the fast one if that is expected to take at most this many "
+        "minutes, unless the fast one is right on almost all validation images. Ctrl-C then keeps the fast one. 0 "
+        "trains only the fast one.",
+    ),
+]
+"""Largest duration of a larger network that is trained after the first one."""
 Init = Annotated[
     str,
     typer.Option(

@@ -8,7 +8,7 @@ from tigranet.cli.accuracy_intervals import print_intervals
 from tigranet.cli.output import print_line, print_table
 
 if TYPE_CHECKING:
-    from tigranet.workflows.train import TrainedModel
+    from tigranet.workflows.trained_model import TrainedModel
 
 
 def print_training_result(trained: "TrainedModel") -> None:
@@ -41,6 +41,8 @@ def print_training_result(trained: "TrainedModel") -> None:
     for row in rows:
         table.add_row(*row[: len(table.columns)])
     print(f"{result.architecture}, {result.parameters:,} parameters, trained in {result.seconds:.0f} s")
+    if trained.larger is not None:
+        print(trained.larger)
     if trained.comparison is not None:
         print(trained.comparison)
     print_table(table)

@@ -56,6 +56,7 @@ def fit(
     resume: bool = False,
     log: Log = "csv",
     checkpoint_steps: int = CHECKPOINT_STEPS,
+    announce: bool = True,
 ) -> nn.Module:
     """Train a network in place.
 
@@ -82,6 +83,7 @@ def fit(
         log: ``tensorboard`` writes TensorBoard's event files to ``folder`` as well.
         checkpoint_steps: Number of steps between checkpoints within an epoch. There is one after the epoch too, at
             least after every twentieth of a training.
+        announce: Whether to print the expected duration after the first steps. The progress bar is drawn anyway.
 
     Returns:
         ``module``, on the device it was trained on, in evaluation mode.
@@ -126,7 +128,7 @@ def fit(
             max_epochs=recipe.epochs,
             callbacks=_callbacks(
                 recipe,
-                console,
+                FitProgress(console, announce) if console else None,
                 SettledMoments(module, train, recipe),
                 averaging,
                 Checkpoints(checkpoint_folder, fingerprint, checkpoint_steps if folder else None)
@@ -208,7 +210,7 @@ def _folder_or_temporary(folder: Path | None) -> Iterator[Path]:
 
 def _callbacks(
     recipe: Recipe,
-    console: Console | None,
+    progress: FitProgress | None,
     moments: SettledMoments,
     averaging: WeightAveraging | None,
     checkpoints: Checkpoints | None,
@@ -218,8 +220,8 @@ def _callbacks(
         checks = -(-recipe.patience // recipe.check_every)
         # An infinite loss is never the lowest, so patience decides about it too.
         callbacks.append(EarlyStopping("validation_loss", patience=checks, check_finite=False))
-    if console:
-        callbacks.append(FitProgress(console))
+    if progress:
+        callbacks.append(progress)
     return callbacks
 
 

@@ -25,9 +25,10 @@ class FitProgress(L.Callback):
 
     Args:
         console: The console to draw on.
+        announce: Whether to print the expected duration.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, announce: bool = True) -> None:
         self.bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(bar_width=20),
@@ -39,7 +40,7 @@ class FitProgress(L.Callback):
         self.steps, self.last_step = 0, 0
         self.begin, self.start = 0.0, 0.0
         """When the training began, and when the first timed step did."""
-        self.has_validated = self.has_estimate = False
+        self.has_validated, self.has_estimate = False, not announce
 
     def on_train_start(self, trainer: L.Trainer, *_: Any) -> None:
         """Start the bar at the current step, which is not 0 when training is resumed.

@@ -1,7 +1,7 @@
 """The recipe of a training: optimiser settings, augmentation and stopping rule in one value."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 from torch import nn
@@ -219,6 +219,21 @@ class Recipe:
             coarsens=getattr(architecture, "num_coarsenings", 0) > 0,
             **overrides,
         )
+
+    def shortened(self, share: float) -> "Recipe":
+        """Return this recipe with a share of its epochs, at least one.
+
+        Args:
+            share: The share.
+
+        Returns:
+            The recipe.
+
+        Example:
+            >>> Recipe(epochs=67).shortened(0.5).epochs
+            34
+        """
+        return replace(self, epochs=max(1, round(share * self.epochs)))
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "accumulate", "patience"):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tigranet.choose_architecture import Alternatives
 from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
@@ -13,7 +12,6 @@ from tigranet.workflows.load_data import is_named_data_set
 
 EXAMINED_FILES = 50
 """Number of files whose original sizes are read."""
-NO_ALTERNATIVES = Alternatives("", "")
 LEARNED_FEATURES = DEFAULT_STARTS["pyramid-large"]
 """The network of the package whose features are usually better than those of random weights."""
 
@@ -77,43 +75,54 @@ def describe_network(name: str, parameters: int, reason: str) -> str:
 
 def describe_choice(
     images: int,
-    default: bool,
+    choice: str | None,
     gpu: bool,
-    init: str | Path | None,
-    quick: bool,
-    alternatives: Alternatives = NO_ALTERNATIVES,
+    start: str | None,
+    quick: bool = False,
+    faster: str = "",
+    may_grow: bool = False,
 ) -> str:
     """Explain the choice of the network.
 
     Args:
         images: Number of training images.
-        default: Whether the user named no architecture.
+        choice: ``default`` if the user named no architecture, ``fast`` or ``accurate`` if the user asked for that
+            default, or None for named layers.
         gpu: Whether it is trained on a GPU.
-        init: The network that the training starts from, if any.
+        start: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
-        alternatives: Presets that are faster or more accurate than the default on a CPU.
+        faster: A faster preset than the default on a CPU, if there is one.
+        may_grow: Whether a larger network may be trained after this one.
 
     Returns:
         The reason, for the header of a training.
 
     Example:
-        >>> describe_choice(300, default=False, gpu=False, init="model/", quick=False)
+        >>> describe_choice(300, None, gpu=False, start="model/")
         "starts from 'model/'"
+        >>> describe_choice(300, "fast", gpu=True, start=None)
+        'the fast network for 300 training images of this size'
     """
-    start = "" if init is None else f"starts from '{init}'" + (", whose features are not trained" if quick else "")
-    if not default:
-        return start or "as requested"
+    origin = "" if start is None else f"starts from '{start}'" + (", whose features are not trained" if quick else "")
+    if choice is None:
+        return origin or "as requested"
     if quick:
         return (
             "with random weights, of which only the last layer is fitted; "
             f"--init {LEARNED_FEATURES} takes features that were learned from photographs; "
             "without --quick a network is trained"
         )
-    reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
     hints = []
-    if alternatives.faster and not gpu:
-        hints.append(f"--architecture {alternatives.faster} is faster")
-    if alternatives.slower and not gpu:
-        hints.append(f"--architecture {alternatives.slower} is usually more accurate, and much slower on a CPU")
-    hint = ", ".join(hints) or "--architecture names another one"
-    return "; ".join([reason, *([start] if start else []), hint])
+    if choice == "default":
+        reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
+        if gpu:
+            hints.append("--architecture names another one")
+        elif may_grow:
+            hints.append("a larger network follows if it is worth the time (--extra-minutes)")
+        else:
+            hints.append("--architecture accurate is more accurate, and much slower on a CPU")
+        if faster and not gpu:
+            hints.append(f"--architecture {faster} is faster")
+    else:
+        reason = f"the {choice} network for {images} training images of this size"
+    return "; ".join([reason, *([origin] if origin else []), *([", ".join(hints)] if hints else [])])

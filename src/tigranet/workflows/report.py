@@ -18,7 +18,7 @@ from tigranet.evaluation.report import CURVE_IMAGES, PLAIN_CNN, ROTATED_CNN, Rep
 from tigranet.evaluation.robustness import check_compatible
 from tigranet.evaluation.training_history import TrainingHistory, read_training_history
 from tigranet.model import TIGraNet
-from tigranet.model_folder import CHECKPOINTS, HISTORY
+from tigranet.model_folder import CHECKPOINTS, HISTORY, LARGER
 from tigranet.training import Recipe
 from tigranet.workflows.baselines import recipe_with_rotations, train_plain_cnn
 from tigranet.workflows.choose_recipe import choose_recipe
@@ -164,7 +164,8 @@ def _train_rivals(
 
 def _training_history(model: str | Path, loaded: ModelAndData, console: Console | None) -> TrainingHistory | None:
     """Return the curve of the training if its table is beside the model. A damaged table is a notice, not an error."""
-    path = model_folder(model) / CHECKPOINTS / HISTORY
+    checkpoints = model_folder(model) / CHECKPOINTS
+    path = (checkpoints / LARGER if loaded.run.is_larger else checkpoints) / HISTORY
     if loaded.run.quick or not path.is_file():  # a table beside a quick model belongs to an earlier model
         return None
     try:

@@ -45,6 +45,8 @@ class SavedRun:
     """The path or the name of the data."""
     quick: bool = False
     """Whether only the last layer was fitted, instead of a training."""
+    is_larger: bool = False
+    """Whether the model is a larger network, which was trained after a first one."""
 
     @classmethod
     def read(cls, model: str | Path) -> "SavedRun":
@@ -72,6 +74,7 @@ class SavedRun:
             test_hash=record.get("tested"),
             data=str(record.get("data", "")),
             quick=record.get("quick", False),
+            is_larger=record.get("is_larger", False),
         )
 
     def describe_split(self, data: str | Path | DataSet) -> str:

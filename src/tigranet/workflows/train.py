@@ -1,29 +1,25 @@
 """Train a TIGraNet on a data set, save it, and measure it on images as they are and moved."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
-from tigranet.choices import Boundary, Log, Window, WindowOption
-from tigranet.choose_architecture import alternatives_on_cpu, choose_preset, default_size_limit
-from tigranet.choose_window import choose_window
-from tigranet.data import DataSet, UnreadableFile
+from tigranet.choices import Boundary, Log, WindowOption
+from tigranet.choose_architecture import ACCURATE, FAST, default_size_limit, faster_preset
+from tigranet.data import DataSet
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
-from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, fast_feature_architecture, feature_architecture
-from tigranet.fine_tuning import AUTO, default_start, load_start
-from tigranet.model import TIGraNet
-from tigranet.model_folder import CHECKPOINTS, is_interrupted_training
+from tigranet.fine_tuning import AUTO, Start, load_start
+from tigranet.model_folder import CHECKPOINTS, LARGER, is_interrupted_training
 from tigranet.training import Hardware, is_first_process
-from tigranet.training.process_state import seeded
-from tigranet.workflows.choose_recipe import choose_recipe
+from tigranet.workflows.choose_network import NetworkOptions, default_network, requested_network
 from tigranet.workflows.cross_validation import (
     CrossValidation,
     check_folds,
@@ -35,14 +31,23 @@ from tigranet.workflows.data_notices import data_notices
 from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
-from tigranet.workflows.first_answer import MAX_IMAGES, Comparison, FirstAnswer, compare_with, first_answer
+from tigranet.workflows.first_answer import MAX_IMAGES, FirstAnswer, compare_with, first_answer
+from tigranet.workflows.larger_network import (
+    EXTRA_MINUTES,
+    LargerNetwork,
+    allows_larger_network,
+    check_extra_minutes,
+    larger_network_record,
+    train_larger_network,
+)
 from tigranet.workflows.load_data import load_data
-from tigranet.workflows.measured_training import TrainingResult, count_parameters, measure, train_module
-from tigranet.workflows.model_calibration import ModelCalibration, calibrate_network, write_calibration
+from tigranet.workflows.measured_training import count_parameters, measure, train_module
+from tigranet.workflows.model_calibration import calibrate_network, write_calibration
 from tigranet.workflows.model_card import model_card
 from tigranet.workflows.output_folder import check_apart_from_data, check_no_saved_model, check_output_folder
-from tigranet.workflows.paper_results import PAPER_RESULTS, PaperResult
+from tigranet.workflows.paper_results import PAPER_RESULTS
 from tigranet.workflows.saved_run import content_hashes, write_training_file
+from tigranet.workflows.trained_model import TrainedModel
 from tigranet.workflows.unknown_detection import fit_unknown_detector, write_unknown_detector
 
 SHORT_TRAINING = 100
@@ -52,38 +57,6 @@ QUICK_METHOD = "Only the last layer is fitted: logistic regression on the invari
 PICTURE_FILE = "rotated.png"
 """Name of the picture in the output folder: rotated test images with the answers of the network. Without test images it
 shows validation images."""
-
-
-@dataclass(frozen=True)
-class TrainedModel:
-    """A trained network, and everything that was measured of it."""
-
-    network: TIGraNet
-    """On the CPU, in evaluation mode."""
-    data: DataSet
-    """The data set that it was trained and measured on."""
-    result: TrainingResult
-    """Accuracies, recipe and duration."""
-    record: Mapping[str, Any]
-    """The result and the origin of the data as plain values, as in ``training.json``, without the content hashes."""
-    folder: Path | None = None
-    """The output folder, if the model was saved."""
-    picture: Path | None = None
-    """The picture in the output folder, if it was drawn: of test images, or of validation images if there are none."""
-    unreadable_files: tuple[UnreadableFile, ...] = ()
-    """Files that could not be read, with the reasons."""
-    calibration: ModelCalibration | None = None
-    """The calibration on validation images, which label sets need; None if there are no validation images."""
-    unknown_detector: NoveltyDetector | None = None
-    """The detector of unknown images, fitted to training images and calibrated on validation images."""
-    first: FirstAnswer | None = None
-    """The linear classifier on invariant features, if one was fitted. With ``quick`` it is the model."""
-    comparison: Comparison | None = None
-    """The accuracies of the trained network and of that classifier on the same images."""
-    cross_validation: CrossValidation | None = None
-    """The accuracies of a cross-validation, if one was asked for."""
-    paper: PaperResult | None = None
-    """The paper's accuracies on this data set, if the network is one of the presets."""
 
 
 def train(
@@ -106,6 +79,7 @@ def train(
     quick: bool = False,
     first: bool = False,
     folds: int | None = None,
+    extra_minutes: float = EXTRA_MINUTES,
     overwrite: bool = False,
     resume: bool = False,
     log: Log = "csv",
@@ -121,8 +95,10 @@ def train(
         data: The name of a data set, the path of a folder, CSV file or .npz file of images, or of a folder of shards,
             or a data set.
         output: The folder to save the model to; without one nothing is saved.
-        architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. By default it is chosen by the number and
-            the size of the images and by the device, see :func:`tigranet.choose_architecture.choose_preset`.
+        architecture: A preset, or layers such as ``SC[3,3]-S[10]-FC[50]``. ``fast`` and ``accurate`` are the presets
+            for the number and the size of the images that are the default on a CPU and on a GPU, see
+            :func:`tigranet.choose_architecture.choose_preset`. By default a GPU trains the accurate one, and a CPU the
+            fast one and then perhaps the accurate one, see ``extra_minutes``.
         boundary: ``free``, or ``torus`` for exact invariance to shifts.
         window: ``disc`` fades out the corners of the images, ``none`` keeps them, and ``auto`` chooses from the
             training images and the network, see :func:`tigranet.choose_window.choose_window`.
@@ -147,6 +123,10 @@ def train(
             training of fewer than :data:`SHORT_TRAINING` steps needs none.
         folds: Also measure the accuracy by cross-validation with this number of folds, before the network is trained as
             without it, see :func:`tigranet.workflows.cross_validation.cross_validate`.
+        extra_minutes: On a CPU, if no architecture, number of epochs or folds is given: the largest expected duration
+            in minutes of the training of the accurate network after the fast one. It is not trained if the fast one is
+            right on almost all validation images. 0 never trains it. See
+            :func:`tigranet.workflows.larger_network.train_larger_network`.
         overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
         log: Where to write losses, beside the checkpoints.
@@ -172,22 +152,28 @@ def train(
         raise ValueError("quick takes seconds and writes no checkpoints, so there is nothing to resume: leave out one")
     if folds is not None:
         check_folds(folds, quick, train_images, hardware)
-    if isinstance(architecture, str):
-        architecture = Architecture.parse(architecture)
-    automatic, init = init == AUTO, None if init == AUTO else init
-    start = None if init is None else load_start(init, architecture, boundary, window, margin)
-    if start is not None:
-        architecture, boundary, window, margin = start.architecture, start.boundary, start.window, start.margin
-        color = color or start.in_maps > 1
-        size = size or start.image_size
-    gpu = trains_on_cuda("auto" if hardware is None else hardware.accelerator)
+    check_extra_minutes(extra_minutes)
+    speed = architecture if architecture in (FAST, ACCURATE) else None
+    if speed is not None and (quick or init not in (None, AUTO)):
+        reason = "quick trains no network" if quick else f"a training that starts from '{init}' keeps its architecture"
+        raise ValueError(f"{reason}: leave out architecture '{speed}'")
+    layers = None if speed else Architecture.parse(architecture) if isinstance(architecture, str) else architecture
+    start: Start | None = None
+    if init is not None and init != AUTO:
+        network = load_start(init, layers, boundary, window, margin)
+        start = Start(str(init), network)
+        layers, boundary, window, margin = network.architecture, network.boundary, network.window, network.margin
+        color = color or network.in_maps > 1
+        size = size or network.image_size
+    hardware_used = hardware or Hardware()
+    gpu = trains_on_cuda(hardware_used.accelerator)
     loaded = load_data(
         data,
         seed=seed,
         size=size,
-        max_size=MAX_DEFAULT_SIZE if quick and start is None else default_size_limit(architecture, gpu),
+        max_size=MAX_DEFAULT_SIZE if quick and start is None else default_size_limit(layers, gpu),
         color=color,
-        channels=None if start is None else start.in_maps,
+        channels=None if start is None else start.network.in_maps,
         group=group,
         train_images=train_images,
         data_dir=data_dir,
@@ -198,62 +184,59 @@ def train(
     if folds is not None:
         check_in_memory(data_set)
     if start is not None:
-        check_channels(start, str(init), data_set.train.images)
-    height, width = data_set.train.images.shape[2:]
-    side = max(height, width)
-    preset = choose_preset(images, side, gpu)
-    layers = architecture or (feature_architecture(data_set.train.images) if quick else Architecture.parse(preset))
-    chosen_window = choose_window(window, layers, data_set.train.images)
-    if automatic and architecture is None and not quick:
-        shipped_start = default_start(
-            preset, images, data_set.train.images.shape[1], boundary, chosen_window.window, margin, data_set.name
-        )
-        init, start = shipped_start or (None, None)
-    training_recipe = choose_recipe(data_set, layers, **{**(recipe or {}), "seed": seed})
-
+        check_channels(start.network, start.name, data_set.train.images)
+    options = NetworkOptions(boundary, window, margin, seed, recipe or {}, shipped_starts=init == AUTO)
+    is_default = layers is None and speed is None
+    if layers is None and not quick:
+        accurate = gpu if speed is None else speed == ACCURATE
+        chosen = default_network(data_set, accurate, options, gpu)
+    else:
+        chosen = requested_network(data_set, layers or feature_architecture(data_set.train.images), options, start)
+    trains_larger = is_default and not quick and folds is None and allows_larger_network(options, hardware_used)
     answer_options: dict[str, Any] = {
         "boundary": boundary,
         "window": window,
         "margin": margin,
         "seed": seed,
         "grouped": group is not None,
-        "device": "cpu" if hardware is not None and hardware.accelerator == "cpu" else "auto",
+        "device": "cpu" if hardware_used.accelerator == "cpu" else "auto",
     }
     _print(console, *describe_data(data, data_set))
-    new_network = partial(_new_network, layers, boundary, chosen_window.window, margin, seed, start)
     baseline: FirstAnswer | None = None
     if quick:
         with console.status("computing features") if console else nullcontext():
-            baseline = first_answer(data_set, network=init or layers, **answer_options)
+            features = chosen.architecture if start is None else start.name
+            baseline = first_answer(data_set, network=features, **answer_options)
         network = baseline.network
-        layers = network.architecture
+        chosen = replace(chosen, name=str(network.architecture), architecture=network.architecture)
     else:
-        network = new_network(data_set)
-    reason = describe_choice(images, not architecture, gpu, init, quick, alternatives_on_cpu(images, side))
-    name = str(layers) if architecture or quick else preset
-    _print(console, describe_network(name, count_parameters(network), reason), chosen_window.reason)
+        network = chosen.new_network(data_set)
+    faster = faster_preset(images, max(data_set.train.images.shape[2:]))
+    choice_name = "default" if is_default else speed
+    start_used = None if chosen.start is None else chosen.start.name
+    reason = describe_choice(images, choice_name, gpu, start_used, quick, faster, trains_larger and extra_minutes > 0)
+    _print(console, describe_network(chosen.name, count_parameters(network), reason), chosen.window.reason)
     if not quick:
-        _print(console, f"recipe: {training_recipe}")
+        _print(console, f"recipe: {chosen.recipe}")
     _print(console, *data_notices(data_set))
-    steps = training_recipe.epochs * -(-images // training_recipe.batch_size)
+    steps = chosen.recipe.epochs * -(-images // chosen.recipe.batch_size)
     if first and not quick and is_first_process() and steps >= SHORT_TRAINING:
         baseline = _accuracy_to_beat(data_set, console, answer_options)
     if baseline is not None:
         goal = "" if quick or baseline.accuracy is None else ": the accuracy to beat"
         _print(console, f"linear classifier on invariant features: {baseline}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
-    checkpoints = None if folder is None else folder / CHECKPOINTS
-    optional = {"folder": checkpoints, "hardware": hardware, "checkpoint_steps": checkpoint_steps}
+    optional = {"hardware": hardware, "checkpoint_steps": checkpoint_steps}
     fit_options |= {name: value for name, value in optional.items() if value is not None}
     with hold_output(folder):
         validated: CrossValidation | None = None
         if folds is not None:
-            _print(console, *([] if init is None or automatic else known_image_notices(init, data_set)))
+            _print(console, *([] if start is None else known_image_notices(start.name, data_set)))
             validated = cross_validate(
                 data_set,
                 folds,
-                new_network,
-                training_recipe,
+                chosen.new_network,
+                chosen.recipe,
                 seed=seed,
                 console=console,
                 **(fit_options | {"folder": folder}),
@@ -263,41 +246,54 @@ def train(
             assert baseline is not None
             seconds = baseline.seconds
         else:
-            seconds = train_module(network, data_set, training_recipe, console, **fit_options)
+            if folder is not None:
+                fit_options["folder"] = folder / CHECKPOINTS
+                if not resume and is_first_process():
+                    shutil.rmtree(folder / CHECKPOINTS / LARGER, ignore_errors=True)
+            seconds = train_module(network, data_set, chosen.recipe, console, **fit_options)
         origin = {
             "data": data_set.name if isinstance(data, DataSet) else str(data),
             "seed": seed,
             "group": group,
             "train_images": train_images,
-            "window": chosen_window.window,
             "margin": margin,
             "command": command,
             "duplicates": None if loaded.duplicates is None else asdict(loaded.duplicates),
             "untested_classes": list(data_set.untested_classes),
-            "init": None if init is None else str(init),
             "quick": quick,
             "first_answer": None if baseline is None else baseline.to_json(),
             "cross_validation": None if validated is None else validated.to_json(),
         }
         saves = folder is not None and is_first_process()
         hashes = content_hashes(data, data_set) if saves else {}
-        if folder is not None and saves:
-            network.save_pretrained(folder)
-            write_training_file(folder, {"recipe": asdict(training_recipe)} | origin | hashes)
+
+        def save() -> None:
+            if folder is not None and saves:
+                network.save_pretrained(folder)
+                write_training_file(folder, {"recipe": asdict(chosen.recipe)} | origin | chosen.origin() | hashes)
+
+        save()
         with _naming_the_saved_model(folder if saves else None):
+            larger: LargerNetwork | None = None
+            if trains_larger:
+                larger = train_larger_network(chosen, network, data_set, extra_minutes, console, **fit_options)
+            if larger is not None and larger.network is not None and larger.is_kept:
+                chosen, network, seconds = larger.chosen, larger.network, seconds + larger.seconds
+                save()
             calibration = calibrate_network(
                 network,
                 data_set.validation,
-                selected_weights=training_recipe.keep == "best" or training_recipe.patience is not None,
+                selected_weights=chosen.recipe.keep == "best" or chosen.recipe.patience is not None,
             )
             if folder is not None and saves:
                 write_calibration(folder, network, calibration)
             unknown_detector = fit_unknown_detector(network, data_set.train, data_set.validation, console)
             if folder is not None and saves:
                 write_unknown_detector(folder, network, unknown_detector)
-            result = measure(network, str(layers), data_set, training_recipe, seconds, console, boundary=boundary)
+            layers_text = str(chosen.architecture)
+            result = measure(network, layers_text, data_set, chosen.recipe, seconds, console, boundary=boundary)
             network.cpu()
-            record = result.to_json() | origin
+            record = result.to_json() | origin | chosen.origin() | larger_network_record(larger)
             comparison = None if baseline is None or quick else compare_with(baseline, network, data_set)
             picture = None
             if folder is not None and saves:
@@ -326,7 +322,8 @@ def train(
         first=baseline,
         comparison=comparison,
         cross_validation=validated,
-        paper=PAPER_RESULTS.get(data_set.name) if str(layers) in PRESETS.values() else None,
+        larger=larger,
+        paper=PAPER_RESULTS.get(data_set.name) if layers_text in PRESETS.values() else None,
     )
 
 
@@ -340,32 +337,6 @@ def can_resume(output: str | Path) -> bool:
         Whether :func:`train` with ``resume=True`` would continue.
     """
     return is_interrupted_training(Path(output))
-
-
-def _new_network(
-    architecture: Architecture,
-    boundary: Boundary,
-    window: Window,
-    margin: int,
-    seed: int,
-    start: TIGraNet | None,
-    data: DataSet,
-) -> TIGraNet:
-    """Create a network for the images and classes of ``data``; the caller's random numbers are left alone."""
-    channels, height, width = data.train.images.shape[1:]
-    with seeded(seed):
-        if start is not None:
-            return start.with_classes(len(data.class_names), data.class_names, height if height == width else None)
-        return TIGraNet(
-            architecture,
-            len(data.class_names),
-            channels,
-            boundary=boundary,
-            window=window,
-            margin=margin,
-            class_names=data.class_names,
-            image_size=height if height == width else None,
-        )
 
 
 def _print(console: Console | None, *lines: str) -> None:
@@ -392,5 +363,5 @@ def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
         yield
     except BaseException as error:
         if folder is not None:
-            error.add_note(f"the network is trained and saved in '{folder}'; only measuring it failed")
+            error.add_note(f"the network is trained and saved in '{folder}'; what follows has failed")
         raise

@@ -27,6 +27,7 @@ RECORD_TYPES: Mapping[str, Any] = {
     "tested": str | None,
     "data": str,
     "quick": bool,
+    "is_larger": bool,
 }
 """Types of the values that are used after the training."""
 

@@ -1,0 +1,286 @@
+r"""A larger network, trained after a fast one where it is worth the time: the second step of the default on a CPU.
+
+A fast network learns from some hundred images in a minute. If it is right on almost all validation images, nothing is
+left to gain. Otherwise the network that is the default on a GPU is trained, too, if that takes at most the time that
+the user allows. The user has the fast network meanwhile, and may stop the training of the larger one at any time.
+"""
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from rich.console import Console
+from torch import nn
+
+from tigranet.data import DataSet, LabelledImages
+from tigranet.devices import select_device
+from tigranet.evaluation import accuracy, moved_accuracy
+from tigranet.freed_memory import keep_freed_memory
+from tigranet.model import TIGraNet
+from tigranet.model_folder import LARGER
+from tigranet.stop_request import is_end_requested, withdraw_stop
+from tigranet.training import Hardware, Recipe
+from tigranet.training.duration import describe_duration
+from tigranet.training.process_state import seeded
+from tigranet.workflows.choose_network import ChosenNetwork, NetworkOptions, default_network
+from tigranet.workflows.describe_training import describe_network
+from tigranet.workflows.measured_training import count_parameters, train_module
+
+EXTRA_MINUTES = 60.0
+"""Largest expected duration of the training of a larger network, if the user gives none."""
+SMALL_ERROR = 0.02
+"""Share of wrong answers up to which a larger network is not worth its time: it would correct at most half of them
+(``results/presets.md``), which is less than one point."""
+WARM_UP_IMAGES = 2
+"""Number of images of a first training step, which is not timed because kernels are compiled in it."""
+
+
+@dataclass(frozen=True)
+class LargerNetwork:
+    """A larger network that was trained after a first one, or begun."""
+
+    chosen: ChosenNetwork
+    """The larger network."""
+    first: str
+    """The preset of the first network."""
+    first_accuracy: float
+    """Mean accuracy of the first network on validation images as they are and rotated, in per cent."""
+    network: TIGraNet | None = None
+    """The larger network, trained. None if its training did not finish."""
+    accuracy: float | None = None
+    """Its mean accuracy, like ``first_accuracy``."""
+    seconds: float = 0.0
+    """Duration of its training."""
+    is_kept: bool = False
+    """Whether it is the model, instead of the first network."""
+
+    def __str__(self) -> str:
+        """Return a sentence for the user."""
+        larger, first = self.chosen.name, self.first
+        if self.accuracy is None:
+            return f"the training of {larger} did not finish, {first} is kept"
+        accuracies = f"{larger} {self.accuracy:.1f} %, {first} {self.first_accuracy:.1f} %"
+        return f"validation images, as they are and rotated: {accuracies}; {larger if self.is_kept else first} is kept"
+
+
+def larger_network_record(larger: LargerNetwork | None) -> dict[str, Any]:
+    """Return what the record of a training says about a larger network, as plain values.
+
+    Args:
+        larger: The larger network, if one was trained.
+
+    Returns:
+        The presets and accuracies of both networks, and whether the larger one is the model.
+    """
+    if larger is None:
+        return {"is_larger": False, "larger_network": None}
+    values = {
+        "first": larger.first,
+        "first_accuracy": larger.first_accuracy,
+        "larger": larger.chosen.name,
+        "larger_accuracy": larger.accuracy,
+        "larger_seconds": round(larger.seconds, 1),
+    }
+    return {"is_larger": larger.is_kept, "larger_network": values}
+
+
+def check_extra_minutes(extra_minutes: float) -> None:
+    """Check the largest duration that the user gives.
+
+    Args:
+        extra_minutes: Minutes.
+
+    Raises:
+        ValueError: If they are negative or not finite.
+    """
+    if not 0 <= extra_minutes < math.inf:
+        raise ValueError(f"extra_minutes must be at least 0 and finite, got {extra_minutes}")
+
+
+def allows_larger_network(options: NetworkOptions, hardware: Hardware) -> bool:
+    """Return whether a larger network may be trained after the default one.
+
+    Args:
+        options: What the user asks for. A number of epochs, or a patience, is meant for one training.
+        hardware: What the user trains on.
+
+    Returns:
+        True on one CPU. On a GPU, the default network is the accurate one already.
+    """
+    device = select_device("cpu" if hardware.accelerator == "cpu" else "auto")
+    is_one_cpu = device.type == "cpu" and hardware.devices == hardware.nodes == 1
+    return is_one_cpu and not {"epochs", "patience"} & options.recipe.keys()
+
+
+def train_larger_network(
+    first: ChosenNetwork,
+    network: TIGraNet,
+    data: DataSet,
+    extra_minutes: float,
+    console: Console | None = None,
+    folder: Path | None = None,
+    **fit_options: Any,
+) -> LargerNetwork | None:
+    """Train the network that is the default on a GPU, if it is worth its time on this CPU.
+
+    It is not if the first network makes few mistakes on validation images (:data:`SMALL_ERROR`), if there are no
+    validation images to compare the two, or if the training is expected to take longer than ``extra_minutes``.
+
+    Ctrl-C stops the training, and keeps the first network. So does an error, because the user has a trained network.
+
+    Args:
+        first: The first network.
+        network: The same, trained, on the CPU.
+        data: The data set.
+        extra_minutes: Largest expected duration in minutes.
+        console: Where to show progress and the reasons.
+        folder: The folder of the checkpoints of the first network.
+        **fit_options: Further arguments of :func:`tigranet.training.fit`.
+
+    Returns:
+        The larger network, and whether it is better. None if none was trained.
+
+    Raises:
+        KeyboardInterrupt: If the process is to end, as SIGTERM asks for.
+    """
+    validation = data.validation
+    if extra_minutes == 0 or not len(validation.labels):
+        return None
+    larger = default_network(data, accurate=True, options=first.options)
+    if larger.architecture == first.architecture:
+        return None
+    first_accuracy = mean_accuracy(network, data, first.recipe.seed)
+    measured = (
+        f"{first.name}: {first_accuracy:.1f} % of {len(validation.labels)} validation images, as they are and rotated"
+    )
+    if is_small_error(first_accuracy, len(validation.labels)):
+        _print(console, f"{measured}; a larger network would correct few mistakes, so none is trained")
+        return None
+    larger_network = larger.new_network(data)
+    seconds = expected_seconds(larger_network, data.train, larger.recipe)
+    duration = describe_duration(seconds)
+    if seconds > 60 * extra_minutes:
+        minutes = -(-seconds // 60)
+        hint = f"{larger.name} is usually more accurate, and takes {duration}; --extra-minutes {minutes:.0f} trains it"
+        _print(console, f"{measured}; {hint}")
+        return None
+    _print(
+        console,
+        f"{measured}. A larger network is usually more accurate, and takes {duration} now. Ctrl-C keeps {first.name}.",
+        describe_network(larger.name, count_parameters(larger_network), larger.describe_start()),
+        larger.window.reason,
+        f"recipe: {larger.recipe}",
+    )
+    result = LargerNetwork(larger, first.name, first_accuracy)
+    if folder is not None:
+        fit_options["folder"] = folder / LARGER
+    try:
+        seconds = train_module(larger_network, data, larger.recipe, console, announce=False, **fit_options)
+    except KeyboardInterrupt:
+        if is_end_requested():
+            raise
+        withdraw_stop()
+        hint = "" if folder is None else "; the same command with --resume continues it"
+        _print(console, f"{result}{hint}")
+        return result
+    except (MemoryError, RuntimeError, ValueError) as error:
+        _print(console, f"{result}: {error}")
+        return result
+    measured_accuracy = mean_accuracy(larger_network, data, larger.recipe.seed)
+    is_kept = is_at_least_as_good(measured_accuracy, first_accuracy, len(validation.labels))
+    result = replace(result, network=larger_network, accuracy=measured_accuracy, seconds=seconds, is_kept=is_kept)
+    _print(console, str(result))
+    return result
+
+
+def mean_accuracy(network: nn.Module, data: DataSet, seed: int) -> float:
+    """Return the accuracy on the validation images, the mean of as they are and rotated at random.
+
+    Args:
+        network: The network.
+        data: The data set.
+        seed: Seed of the angles.
+
+    Returns:
+        The accuracy in per cent.
+    """
+    rotation = replace(data.test_motion, rotated=True, max_shift=0)
+    rotated = moved_accuracy(network, data.validation, rotation, seed).mean
+    return (accuracy(network, data.validation) + rotated) / 2
+
+
+def is_small_error(accuracy: float, images: int) -> bool:
+    """Return whether a network is wrong on at most :data:`SMALL_ERROR` of the images.
+
+    Half an error is added, because few images do not show a small share: of 7 images, all may be right by chance.
+
+    Args:
+        accuracy: The accuracy in per cent.
+        images: The number of images that it was measured on.
+
+    Returns:
+        Whether the share of wrong answers is small.
+
+    Example:
+        >>> is_small_error(100.0, 7), is_small_error(100.0, 45), is_small_error(98.5, 1_000)
+        (False, True, True)
+    """
+    errors = (1 - accuracy / 100) * images
+    return (errors + 0.5) / (images + 1) <= SMALL_ERROR
+
+
+def is_at_least_as_good(larger: float, first: float, images: int) -> bool:
+    """Return whether the larger network is to be kept: if it is not worse by more than the error of the measurement.
+
+    In all measurements on many images it was at least as good, so a difference within the standard error of one
+    accuracy is taken for chance.
+
+    Args:
+        larger: Accuracy of the larger network in per cent.
+        first: That of the first one.
+        images: The number of images that they were measured on.
+
+    Returns:
+        Whether the larger one is kept.
+
+    Example:
+        >>> is_at_least_as_good(80.0, 90.0, images=10), is_at_least_as_good(80.0, 90.0, images=100)
+        (True, False)
+    """
+    share = larger / 100
+    return larger >= first - 100 * (share * (1 - share) / images) ** 0.5
+
+
+def expected_seconds(network: nn.Module, train: LabelledImages, recipe: Recipe) -> float:
+    """Measure a training step on this machine, and return the expected duration of a training.
+
+    Args:
+        network: The network. A copy of it is trained.
+        train: The training images.
+        recipe: How it is to be trained.
+
+    Returns:
+        Seconds.
+    """
+    copy = deepcopy(network).train()
+    images, labels = (tensor[: recipe.batch_size] for tensor in (train.images, train.labels))
+
+    def step(count: int) -> float:
+        start = perf_counter()
+        F.cross_entropy(copy(images[:count]), labels[:count]).backward()
+        return perf_counter() - start
+
+    with seeded(recipe.seed), keep_freed_memory(True), torch.enable_grad():
+        step(WARM_UP_IMAGES)
+        return step(len(labels)) / len(labels) * len(train.labels) * recipe.epochs
+
+
+def _print(console: Console | None, *lines: str) -> None:
+    if console:
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)

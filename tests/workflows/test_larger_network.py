@@ -1,0 +1,323 @@
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from rich.console import Console
+
+from tigranet import TIGraNet, choose_architecture
+from tigranet.architecture import PRESETS
+from tigranet.choose_architecture import PresetRange
+from tigranet.stop_request import is_end_requested, raise_if_stop_requested, request_stop, withdraw_stop
+from tigranet.training import Hardware, Recipe
+from tigranet.workflows import choose_network
+from tigranet.workflows import larger_network as module
+from tigranet.workflows.choose_network import NetworkOptions, default_network
+from tigranet.workflows.evaluate import evaluate
+from tigranet.workflows.larger_network import (
+    SMALL_ERROR,
+    allows_larger_network,
+    check_extra_minutes,
+    expected_seconds,
+    is_at_least_as_good,
+    is_small_error,
+    mean_accuracy,
+    train_larger_network,
+)
+from tigranet.workflows.report import report
+from tigranet.workflows.train import can_resume, train
+
+FAST, ACCURATE = "paper-small", "oriented-small"
+CPU = Hardware("cpu")
+
+
+@pytest.fixture(autouse=True)
+def short_trainings(monkeypatch):
+    """Two small presets as defaults, both trained for four epochs or fewer."""
+    monkeypatch.setattr(choose_architecture, "CPU_PRESETS", (PresetRange(FAST),))
+    monkeypatch.setattr(choose_architecture, "GPU_PRESETS", (PresetRange(ACCURATE),))
+    chosen = choose_network.choose_recipe
+
+    def short_recipe(*arguments, **fields):
+        return chosen(*arguments, **({"epochs": 4} | fields))
+
+    monkeypatch.setattr(choose_network, "choose_recipe", short_recipe)
+    yield
+    withdraw_stop()
+
+
+@pytest.fixture
+def accuracies(monkeypatch):
+    """Set the accuracies that are measured on validation images, those of the first network first."""
+
+    def set_accuracies(*values):
+        remaining = iter(values)
+        monkeypatch.setattr(module, "mean_accuracy", lambda *_: next(remaining))
+
+    return set_accuracies
+
+
+@pytest.fixture
+def console():
+    return Console(file=io.StringIO(), width=300)
+
+
+def larger(data, console=None, extra_minutes=60.0, **options):
+    first = default_network(data, False, NetworkOptions())
+    return train_larger_network(first, first.new_network(data).eval(), data, extra_minutes, console, **options)
+
+
+# When it is trained.
+
+
+def test_it_is_not_trained_after_a_network_that_makes_few_mistakes(small, accuracies, console):
+    accuracies(100.0)
+    data = replace(small, validation=small.validation.take(list(range(30)) * 2))
+    assert larger(data, console) is None
+    assert "paper-small: 100.0 % of 60 validation images" in console.file.getvalue()
+    assert "few mistakes" in console.file.getvalue()
+
+
+def test_it_is_not_trained_without_images_to_compare_it_on_or_without_time(small, accuracies):
+    accuracies()  # nothing is measured
+    assert larger(replace(small, validation=small.validation.take([]))) is None
+    assert larger(small, extra_minutes=0.0) is None
+
+
+def test_it_is_not_trained_if_it_is_the_first_network(small, accuracies, monkeypatch):
+    accuracies()
+    monkeypatch.setattr(choose_architecture, "GPU_PRESETS", (PresetRange(FAST),))
+    assert larger(small) is None
+
+
+def test_a_training_that_takes_too_long_is_suggested_with_the_minutes_that_allow_it(
+    small, accuracies, console, monkeypatch
+):
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 601.0)
+    accuracies(50.0, 50.0, 60.0)
+    assert larger(small, console, extra_minutes=10.0) is None
+    minutes = re.search(r"--extra-minutes (\d+)", console.file.getvalue())
+    assert larger(small, extra_minutes=float(minutes[1])).is_kept
+
+
+def test_the_user_is_told_how_long_it_takes_and_how_to_stop(small, accuracies, console, monkeypatch):
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 300.0)
+    accuracies(50.0, 60.0)
+    larger(small, console)
+    messages = console.file.getvalue()
+    assert "takes about 5 min" in messages
+    assert "Ctrl-C keeps paper-small" in messages
+    assert "network: oriented-small, " in messages
+    assert "epochs 2" in messages
+    assert "oriented-small 60.0 %, paper-small 50.0 %; oriented-small is kept" in messages
+
+
+@pytest.mark.parametrize("field", ["epochs", "patience"])
+def test_a_user_who_limits_the_training_gets_no_second_one(field):
+    assert allows_larger_network(NetworkOptions(recipe={"learning_rate": 1e-3}), CPU)
+    assert not allows_larger_network(NetworkOptions(recipe={field: 3}), CPU)
+
+
+def test_several_processes_train_no_second_network():
+    assert not allows_larger_network(NetworkOptions(), Hardware("cpu", devices=2))
+    assert not allows_larger_network(NetworkOptions(), Hardware("cpu", nodes=2))
+
+
+@pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])
+def test_wrong_durations_are_refused(minutes, small):
+    with pytest.raises(ValueError, match="extra_minutes"):
+        check_extra_minutes(minutes)
+    with pytest.raises(ValueError, match="extra_minutes"):
+        train(small, extra_minutes=minutes)
+
+
+@pytest.mark.parametrize("images", [1, 7, 45, 1_000])
+def test_a_share_of_errors_is_small_only_if_there_are_enough_images_to_show_it(images):
+    assert is_small_error(100.0, images) == (0.5 / (images + 1) <= SMALL_ERROR)
+    assert not is_small_error(100 - 100 * 1.5 * SMALL_ERROR, images)
+
+
+# Which network is kept.
+
+
+@pytest.mark.parametrize(("first", "second", "is_kept"), [(50.0, 60.0, True), (50.0, 50.0, True), (90.0, 50.0, False)])
+def test_the_better_one_is_kept(small, accuracies, first, second, is_kept):
+    accuracies(first, second)
+    result = larger(small)
+    assert result.is_kept == is_kept
+    assert (result.first_accuracy, result.accuracy) == (first, second)
+    assert str(result).endswith(f"{ACCURATE if is_kept else FAST} is kept")
+
+
+def test_a_small_difference_on_few_images_is_taken_for_chance():
+    images = 100
+    error = 100 * (0.8 * 0.2 / images) ** 0.5
+    assert is_at_least_as_good(80.0, 80.0 + 0.9 * error, images)
+    assert not is_at_least_as_good(80.0, 80.0 + 1.1 * error, images)
+    assert not is_at_least_as_good(0.0, 1.0, images)
+
+
+def test_the_accuracy_is_the_mean_of_images_as_they_are_and_rotated(small):
+    class Upright(torch.nn.Module):
+        """Right about images that it knows, and wrong about all others."""
+
+        def forward(self, images):
+            logits = torch.zeros(len(images), len(small.class_names))
+            for row, image in enumerate(images):
+                known = (small.validation.images == image).flatten(1).all(1).nonzero()
+                right = int(small.validation.labels[known[0, 0]]) if len(known) else -1
+                logits[row] = -1.0
+                logits[row, right if len(known) else 0] = 1.0
+            return logits
+
+    rotated = 100 * float((small.validation.labels == 0).float().mean())
+    assert mean_accuracy(Upright(), small, seed=0) == pytest.approx((100 + rotated) / 2, abs=3)
+
+
+# When it is stopped.
+
+
+def test_ctrl_c_keeps_the_first_network(small, accuracies, monkeypatch, console, tmp_path):
+    def interrupted(*_, **__):
+        request_stop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_module", interrupted)
+    accuracies(50.0)
+    result = larger(small, console, folder=tmp_path)
+    assert (result.network, result.accuracy, result.is_kept) == (None, None, False)
+    assert "did not finish, paper-small is kept; the same command with --resume" in console.file.getvalue()
+    raise_if_stop_requested()  # the rest of the command is not stopped
+
+
+def test_sigterm_ends_the_process(small, accuracies, monkeypatch):
+    def terminated(*_, **__):
+        request_stop(end=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_module", terminated)
+    accuracies(50.0)
+    with pytest.raises(KeyboardInterrupt):
+        larger(small)
+    assert is_end_requested()
+
+
+@pytest.mark.parametrize("error", [MemoryError("no memory"), RuntimeError("can't allocate"), ValueError("diverged")])
+def test_an_error_keeps_the_first_network(small, accuracies, monkeypatch, console, error):
+    def failing(*_, **__):
+        raise error
+
+    monkeypatch.setattr(module, "train_module", failing)
+    accuracies(50.0)
+    assert not larger(small, console).is_kept
+    assert f"paper-small is kept: {error}" in console.file.getvalue()
+
+
+# How long it takes.
+
+
+def test_the_expected_duration_grows_with_images_and_epochs_and_changes_nothing(small):
+    network = TIGraNet(FAST, 3)
+    before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    seconds = [expected_seconds(network, small.train, Recipe(epochs=epochs)) for epochs in (1, 1_000)]
+    assert torch.equal(torch.rand(3), expected)
+    assert seconds[1] > 10 * seconds[0] > 0
+    assert all(torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())
+    assert all(parameter.grad is None for parameter in network.parameters())
+
+
+# Within a training.
+
+
+def test_the_larger_network_becomes_the_model(folder, tmp_path, accuracies, console):
+    accuracies(50.0, 75.0)
+    trained = train(folder, tmp_path / "model", hardware=CPU, console=console)
+    assert trained.larger.is_kept
+    assert str(trained.network.architecture) == PRESETS[ACCURATE]
+    assert str(TIGraNet.from_pretrained(tmp_path / "model").architecture) == PRESETS[ACCURATE]
+    record = json.loads((tmp_path / "model" / "training.json").read_text())
+    assert record["is_larger"]
+    assert record["recipe"]["epochs"] == trained.result.recipe.epochs == 2
+    summary = record["larger_network"]
+    assert (summary["first"], summary["first_accuracy"], summary["larger_accuracy"]) == (FAST, 50.0, 75.0)
+    assert trained.result.seconds >= summary["larger_seconds"] > 0
+    assert evaluate(tmp_path / "model", folder).robustness.upright == trained.result.test
+    assert "a larger network follows if it is worth the time" in console.file.getvalue()
+    assert console.file.getvalue().count("expected duration") <= 1
+
+
+def test_the_report_has_the_curve_of_the_network_that_is_kept(folder, tmp_path, accuracies):
+    for name, second in (("larger", 75.0), ("first", 10.0)):
+        accuracies(50.0, second)
+        trained = train(folder, tmp_path / name, hardware=CPU)
+        measured = report(tmp_path / name, folder, cnn=False, curve_images=1).report
+        assert len(measured.history.epochs) == trained.result.recipe.epochs
+
+
+def test_the_first_network_stays_the_model_if_it_is_better(folder, tmp_path, accuracies):
+    accuracies(90.0, 10.0)
+    trained = train(folder, tmp_path / "model", hardware=CPU)
+    alone = train(folder, architecture="fast", hardware=CPU)
+    assert not trained.record["is_larger"]
+    assert trained.larger.network is not None
+    images = trained.data.test.images
+    assert torch.equal(trained.network(images), alone.network(images))
+    assert alone.larger is None
+
+
+@pytest.mark.parametrize("options", [{"architecture": "fast"}, {"recipe": {"epochs": 1}}, {"extra_minutes": 0.0}])
+def test_other_trainings_have_one_network(small, options):
+    trained = train(small, hardware=CPU, **options)
+    assert trained.larger is None
+    assert trained.record["larger_network"] is None
+    assert str(trained.network.architecture) == PRESETS[FAST]
+
+
+def test_the_accurate_network_can_be_trained_alone(small):
+    trained = train(small, architecture="accurate", hardware=CPU)
+    assert trained.larger is None
+    assert str(trained.network.architecture) == PRESETS[ACCURATE]
+    assert trained.result.recipe.epochs == 2
+
+
+@pytest.mark.parametrize("options", [{"quick": True}, {"init": "paper-mnist-012"}])
+def test_a_speed_contradicts_what_trains_no_default_network(small, options):
+    with pytest.raises(ValueError, match="leave out architecture 'fast'"):
+        train(small, architecture="fast", **options)
+
+
+def test_a_killed_process_goes_on_with_the_larger_network(folder, tmp_path, accuracies, monkeypatch):
+    accuracies(50.0, 75.0)
+    expected = train(folder, tmp_path / "whole", hardware=CPU)
+    trains = module.train_module
+
+    def killed(network, data, recipe, console, **options):
+        trains(network, data, replace(recipe, epochs=2), console, **options)
+        request_stop(end=True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_module", killed)
+    accuracies(50.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, tmp_path / "model", hardware=CPU)
+    withdraw_stop()
+    assert str(TIGraNet.from_pretrained(tmp_path / "model").architecture) == PRESETS[FAST]
+    assert can_resume(tmp_path / "model")
+    monkeypatch.setattr(module, "train_module", trains)
+    accuracies(50.0, 75.0)
+    resumed = train(folder, tmp_path / "model", hardware=CPU, resume=True)
+    images = expected.data.test.images
+    assert torch.equal(resumed.network(images), expected.network(images))
+
+
+def test_a_new_training_forgets_the_checkpoints_of_an_earlier_larger_network(folder, tmp_path, accuracies):
+    accuracies(50.0, 75.0)
+    train(folder, tmp_path / "model", hardware=CPU)
+    assert (tmp_path / "model" / "checkpoints" / "larger" / "last.ckpt").is_file()
+    train(folder, tmp_path / "model", hardware=CPU, architecture="fast", overwrite=True)
+    assert not (tmp_path / "model" / "checkpoints" / "larger").exists()
