@@ -5,6 +5,7 @@ import pytest
 from tigranet import choose_architecture as module
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choose_architecture import (
+    ALL_EPOCHS_IMAGES,
     CPU_EPOCHS,
     CPU_PRESETS,
     GPU_PRESETS,
@@ -79,9 +80,12 @@ def test_a_faster_network_is_the_default_for_few_images_of_this_size(images, sid
 
 
 @pytest.mark.parametrize("side", [7, 28, 64, 224])
-def test_only_an_accurate_network_on_a_cpu_has_fewer_epochs(side):
-    is_another = choose_preset(300, side, gpu=True) != choose_preset(300, side, gpu=False)
+@pytest.mark.parametrize(("images", "from_random"), [(300, False), (300, True), (1_001, True)])
+def test_only_an_accurate_network_on_a_cpu_has_fewer_epochs(side, images, from_random):
+    is_another = choose_preset(images, side, gpu=True) != choose_preset(images, side, gpu=False)
     assert is_another == (side > 7)
-    assert epochs_share(300, side, accurate=True, gpu=False) == (CPU_EPOCHS if is_another else 1)
+    needs_all = from_random and images <= ALL_EPOCHS_IMAGES
+    share = epochs_share(images, side, accurate=True, gpu=False, from_random=from_random)
+    assert share == (CPU_EPOCHS if is_another and not needs_all else 1)
     for accurate, gpu in ((True, True), (False, True), (False, False)):
-        assert epochs_share(300, side, accurate, gpu) == 1
+        assert epochs_share(images, side, accurate, gpu, from_random) == 1

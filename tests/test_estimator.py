@@ -307,6 +307,7 @@ def test_the_fast_and_the_accurate_network_are_those_of_the_command_line(monkeyp
     monkeypatch.setattr("tigranet.choose_architecture.CPU_PRESETS", (PresetRange("paper-small"),))
     monkeypatch.setattr("tigranet.choose_architecture.GPU_PRESETS", (PresetRange("paper"),))
     monkeypatch.setattr("tigranet.estimator.trains_on_cuda", lambda: False)
+    monkeypatch.setattr("tigranet.choose_architecture.ALL_EPOCHS_IMAGES", 9)
     for_network, recipes = Recipe.for_network, []
     monkeypatch.setattr(Recipe, "for_network", lambda *a, **fields: for_network(*a, **(fields | {"epochs": 8})))
     monkeypatch.setattr("tigranet.training.fit", lambda net, train, validation, recipe, console: recipes.append(recipe))

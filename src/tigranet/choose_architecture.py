@@ -43,8 +43,10 @@ GPU_PRESETS = (
 )
 """The defaults on a GPU. These networks are more accurate, and take much longer on a CPU."""
 CPU_EPOCHS = 0.5
-"""Share of the default number of epochs for which they are trained on a CPU. In ``results/presets.md``, all epochs are
-at most one point better."""
+"""Share of the default number of epochs for which they are trained on a CPU, from a trained network or on more than
+:data:`ALL_EPOCHS_IMAGES` images. In ``results/presets.md``, all epochs are at most one point better then."""
+ALL_EPOCHS_IMAGES = 1_000
+"""Number of images up to which a training from random weights needs all epochs."""
 
 
 class SizeRange(NamedTuple):
@@ -85,7 +87,7 @@ def choose_preset(train_images: int, image_side: int, gpu: bool) -> str:
     return next(row.preset for row in rows if train_images <= row.max_images and image_side <= row.max_side)
 
 
-def epochs_share(train_images: int, image_side: int, accurate: bool, gpu: bool) -> float:
+def epochs_share(train_images: int, image_side: int, accurate: bool, gpu: bool, from_random: bool) -> float:
     """Return the share of the default number of epochs for which a default network is trained.
 
     Args:
@@ -93,17 +95,20 @@ def epochs_share(train_images: int, image_side: int, accurate: bool, gpu: bool) 
         image_side: The longer side of the images in pixels.
         accurate: Whether the network is the default on a GPU.
         gpu: Whether it is trained on a GPU.
+        from_random: Whether the training starts from random weights.
 
     Returns:
-        :data:`CPU_EPOCHS` for an accurate network on a CPU, which is another one than the default there, and 1 for all
-        others.
+        :data:`CPU_EPOCHS` for an accurate network on a CPU, if it is another one than the default there, and starts
+        from a trained network or has more than :data:`ALL_EPOCHS_IMAGES` images. 1 for all others.
 
     Example:
-        >>> epochs_share(300, 64, accurate=True, gpu=False), epochs_share(300, 64, accurate=True, gpu=True)
+        >>> options = {"accurate": True, "gpu": False}
+        >>> epochs_share(300, 64, **options, from_random=False), epochs_share(300, 64, **options, from_random=True)
         (0.5, 1.0)
     """
     presets = {choose_preset(train_images, image_side, on_gpu) for on_gpu in (False, True)}
-    return CPU_EPOCHS if accurate and not gpu and len(presets) > 1 else 1.0
+    is_slow = accurate and not gpu and len(presets) > 1
+    return CPU_EPOCHS if is_slow and not (from_random and train_images <= ALL_EPOCHS_IMAGES) else 1.0
 
 
 def faster_preset(train_images: int, image_side: int) -> str:

@@ -3,7 +3,7 @@
 import warnings
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from tigranet.evaluation.batched_inference import apply_in_batches, require_fini
 from tigranet.evaluation.canonical_logits import canonical_logits, double_head
 from tigranet.evaluation.conformal import ConformalCalibration, check_coverage
 from tigranet.feature_network import check_channels
-from tigranet.fine_tuning import AUTO, default_start, load_start
+from tigranet.fine_tuning import AUTO, Start, default_start, load_start
 from tigranet.image_estimator import BATCH_SIZE
 from tigranet.model import TIGraNet
 from tigranet.novelty_estimator import NoveltyEstimator
@@ -33,17 +33,6 @@ from tigranet.training.recipe_arguments import recipe_fields
 
 DEFAULTS = ("auto", FAST, ACCURATE)
 """Architectures that stand for a preset."""
-
-
-class _DefaultNetwork(NamedTuple):
-    """What a default network depends on, apart from the number of images."""
-
-    side: int
-    """Longer side of the images in pixels."""
-    accurate: bool
-    """Whether it is the default on a GPU."""
-    gpu: bool
-    """Whether it is trained on a GPU."""
 
 
 class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
@@ -234,12 +223,13 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
             start = self._start(images)
             names = [str(label) for label in self.classes_.tolist()]
             with seeded(seed):
-                net = start.with_classes(len(names), names) if start else self._new_network(images, names)
+                known = start and start.with_classes(len(names), names)
+                net, share = (known, 1.0) if known else self._new_network(images, names)
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)
-            if self.epochs is None and start is None and self.architecture in DEFAULTS:
-                recipe = recipe.shortened(epochs_share(len(images), *self._default_network(images)))
+            if self.epochs is None:
+                recipe = recipe.shortened(share)
             fit(net, train, validation, recipe, Console(stderr=True, highlight=False) if self.verbose else None)
             self.model_ = net.cpu()
             self.calibration_ = None if validation is None else self._calibration(validation)
@@ -259,29 +249,26 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         check_channels(start, name, images)
         return start
 
-    def _new_network(self, images: Tensor, names: list[str]) -> TIGraNet:
-        """Return a network with random weights, or for a default architecture one of the package for new classes."""
+    def _new_network(self, images: Tensor, names: list[str]) -> tuple[TIGraNet, float]:
+        """Return a new network, and the share of the default number of epochs to train it for.
+
+        It has random weights, or for a default architecture those of a network of the package.
+        """
+        count, channels, *sides = images.shape
         if self.architecture not in DEFAULTS:
             options = self._network_options(self.architecture, images)
-            return TIGraNet(num_classes=len(names), in_maps=images.shape[1], class_names=names, **options)
-        count, channels = images.shape[:2]
-        default = self._default_network(images)
-        preset = choose_preset(count, default.side, default.accurate)
+            return TIGraNet(num_classes=len(names), in_maps=channels, class_names=names, **options), 1.0
+        side, gpu = max(sides), trains_on_cuda()
+        accurate = gpu if self.architecture == "auto" else self.architecture == ACCURATE
+        preset = choose_preset(count, side, accurate)
         options = self._network_options(preset, images)
+        start: Start | None = None
         if self.init == AUTO:
             start = default_start(preset, count, channels, self.boundary, options["window"], self.margin)
-            if start is not None:
-                return start.network.with_classes(len(names), names)
-        return TIGraNet(num_classes=len(names), in_maps=channels, class_names=names, **options)
-
-    def _default_network(self, images: Tensor) -> "_DefaultNetwork":
-        """Return what a default network depends on, apart from the number of images."""
-        gpu = trains_on_cuda()
-        return _DefaultNetwork(
-            side=max(images.shape[2:]),
-            accurate=gpu if self.architecture == "auto" else self.architecture == ACCURATE,
-            gpu=gpu,
-        )
+        share = epochs_share(count, side, accurate, gpu, start is None)
+        if start is not None:
+            return start.network.with_classes(len(names), names), share
+        return TIGraNet(num_classes=len(names), in_maps=channels, class_names=names, **options), share
 
     def _split(self, data: LabelledImages, seed: int) -> tuple[LabelledImages, LabelledImages | None]:
         """Hold out images for validation if ``keep`` or ``patience`` needs them."""

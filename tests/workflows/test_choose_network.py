@@ -19,11 +19,12 @@ def test_a_default_network_is_the_preset_for_these_images(small, accurate):
     assert chosen.new_network(small).architecture == chosen.architecture
 
 
-def test_an_accurate_network_has_half_of_the_epochs_on_a_cpu(small):
+def test_an_accurate_network_from_a_trained_one_has_half_of_the_epochs_on_a_cpu(small):
     full = Recipe.for_network(default_network(small, True, NetworkOptions()).new_network(small), 30)
     assert default_network(small, True, NetworkOptions(), gpu=True).recipe.epochs == full.epochs
     assert default_network(small, True, NetworkOptions()).recipe.epochs == full.epochs / 2
     assert default_network(small, True, NetworkOptions(recipe={"epochs": 7})).recipe.epochs == 7
+    assert default_network(small, True, NetworkOptions(shipped_starts=False)).recipe.epochs == full.epochs
     fast = default_network(small, False, NetworkOptions())
     assert fast.recipe == Recipe.for_network(fast.new_network(small), 30)
 

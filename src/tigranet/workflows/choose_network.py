@@ -111,8 +111,8 @@ def default_network(data: DataSet, accurate: bool, options: NetworkOptions, gpu:
         data: The data set to train on.
         accurate: Whether to choose the network that is the default on a GPU: more accurate, and much slower on a CPU.
         options: What the user asks for.
-        gpu: Whether it is trained on a GPU. On a CPU, the accurate network is trained for the share
-            :data:`~tigranet.choose_architecture.CPU_EPOCHS` of the default number of epochs.
+        gpu: Whether it is trained on a GPU. On a CPU, an accurate network may have fewer epochs, see
+            :func:`~tigranet.choose_architecture.epochs_share`.
 
     Returns:
         The network. It starts from a network of the package if there is one for it.
@@ -121,10 +121,9 @@ def default_network(data: DataSet, accurate: bool, options: NetworkOptions, gpu:
     side = max(height, width)
     preset = choose_preset(count, side, accurate)
     chosen = replace(requested_network(data, Architecture.parse(preset), options), name=preset)
-    if "epochs" not in options.recipe:
-        chosen = replace(chosen, recipe=chosen.recipe.shortened(epochs_share(count, side, accurate, gpu)))
-    if not options.shipped_starts:
-        return chosen
-    window = chosen.window.window
-    start = default_start(preset, count, channels, options.boundary, window, options.margin, data.name)
-    return replace(chosen, start=start)
+    start: Start | None = None
+    if options.shipped_starts:
+        window = chosen.window.window
+        start = default_start(preset, count, channels, options.boundary, window, options.margin, data.name)
+    share = 1.0 if "epochs" in options.recipe else epochs_share(count, side, accurate, gpu, start is None)
+    return replace(chosen, start=start, recipe=chosen.recipe.shortened(share))
