@@ -26,11 +26,11 @@ from typing import Any
 
 from benchmarks.preset_search import START_SET, run
 from benchmarks.resumed_table import measure_rows
-from benchmarks.validation_sets import SETS, VALIDATION_IMAGES
+from benchmarks.validation_sets import SETS
 from tigranet.architecture import PRESETS
 from tigranet.choose_architecture import CPU_EPOCHS, choose_preset, epochs_share
 from tigranet.fine_tuning import DEFAULT_STARTS, start_name
-from tigranet.workflows.larger_network import EXTRA_MINUTES, SMALL_ERROR, is_small_error
+from tigranet.workflows.larger_network import EXTRA_MINUTES, GOOD_ACCURACY
 
 KEYS = ("data", "images", "network", "seed")
 ALL_IMAGES = 10**9
@@ -125,7 +125,7 @@ def _cell_line(rows: Sequence[Row], cost: dict[str, float], networks: Sequence[s
         if not gpu and network in means:
             accurate = accurate_on_cpu(rows[0]["data"], count)
             is_trained = accurate in means and _cpu_minutes(by_network[accurate][0], cost) <= EXTRA_MINUTES
-            if is_trained and not is_small_error(means[network], VALIDATION_IMAGES):
+            if is_trained and means[network] < GOOD_ACCURACY:
                 network = accurate
         return f"`{network}` {_below_the_best(by_network, network):+.1f}" if network in means else "-"
 
@@ -165,7 +165,7 @@ def render(rows: Sequence[Row], cost: dict[str, float]) -> str:
         f"{TOLERANCE:g}. 'init' names the network of the",
         f"package that a training starts from, where that is the default; it was trained on photographs. '{HALF}' has",
         "a share of the epochs, as on a CPU. There, the accurate network is trained after the fast one if that takes",
-        f"{EXTRA_MINUTES:g} minutes or less, and the fast one is wrong on more than {100 * SMALL_ERROR:g} % of images.",
+        f"{EXTRA_MINUTES:g} minutes or less, and the fast one is right on less than {GOOD_ACCURACY:g} % of the images.",
         "",
         f"| {' | '.join(names)} |",
         f"| {' | '.join('---' for _ in names)} |",

@@ -33,9 +33,9 @@ from tigranet.workflows.measured_training import count_parameters, train_module
 
 EXTRA_MINUTES = 60.0
 """Largest expected duration of the training of a larger network, if the user gives none."""
-SMALL_ERROR = 0.02
-"""Share of wrong answers up to which a larger network is not worth its time: it would correct at most half of them
-(``results/presets.md``), which is less than one point."""
+GOOD_ACCURACY = 98.0
+"""Accuracy in per cent from which on a larger network is not worth its time. It would correct about half of the
+mistakes at most (``results/presets.md``), which is one point."""
 WARM_UP_IMAGES = 2
 """Number of images of a first training step, which is not timed because kernels are compiled in it."""
 
@@ -128,7 +128,7 @@ def train_larger_network(
 ) -> LargerNetwork | None:
     """Train the network that is the default on a GPU, if it is worth its time on this CPU.
 
-    It is not if the first network makes few mistakes on validation images (:data:`SMALL_ERROR`), if there are no
+    It is not if the first network makes few mistakes on validation images (:data:`GOOD_ACCURACY`), if there are no
     validation images to compare the two, or if the training is expected to take longer than ``extra_minutes``.
 
     Ctrl-C stops the training, and keeps the first network. So does an error, because the user has a trained network.
@@ -158,16 +158,18 @@ def train_larger_network(
     measured = (
         f"{first.name}: {first_accuracy:.1f} % of {len(validation.labels)} validation images, as they are and rotated"
     )
-    if is_small_error(first_accuracy, len(validation.labels)):
-        _print(console, f"{measured}; a larger network would correct few mistakes, so none is trained")
+    if first_accuracy >= GOOD_ACCURACY:
+        hint = "--architecture accurate trains one"
+        _print(console, f"{measured}; a larger network would correct few mistakes, so none is trained ({hint})")
         return None
     larger_network = larger.new_network(data)
     seconds = expected_seconds(larger_network, data.train, larger.recipe)
     duration = describe_duration(seconds)
     if seconds > 60 * extra_minutes:
-        minutes = -(-seconds // 60)
-        hint = f"{larger.name} is usually more accurate, and takes {duration}; --extra-minutes {minutes:.0f} trains it"
-        _print(console, f"{measured}; {hint}")
+        options = f"--extra-minutes {-(-seconds // 60):.0f}" + ("" if folder is None else " --resume")
+        _print(
+            console, f"{measured}; {larger.name} is usually more accurate, and takes {duration}: {options} trains it"
+        )
         return None
     _print(
         console,
@@ -212,26 +214,6 @@ def mean_accuracy(network: nn.Module, data: DataSet, seed: int) -> float:
     rotation = replace(data.test_motion, rotated=True, max_shift=0)
     rotated = moved_accuracy(network, data.validation, rotation, seed).mean
     return (accuracy(network, data.validation) + rotated) / 2
-
-
-def is_small_error(accuracy: float, images: int) -> bool:
-    """Return whether a network is wrong on at most :data:`SMALL_ERROR` of the images.
-
-    Half an error is added, because few images do not show a small share: of 7 images, all may be right by chance.
-
-    Args:
-        accuracy: The accuracy in per cent.
-        images: The number of images that it was measured on.
-
-    Returns:
-        Whether the share of wrong answers is small.
-
-    Example:
-        >>> is_small_error(100.0, 7), is_small_error(100.0, 45), is_small_error(98.5, 1_000)
-        (False, True, True)
-    """
-    errors = (1 - accuracy / 100) * images
-    return (errors + 0.5) / (images + 1) <= SMALL_ERROR
 
 
 def is_at_least_as_good(larger: float, first: float, images: int) -> bool:
