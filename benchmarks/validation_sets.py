@@ -111,6 +111,7 @@ SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "plankton": partial(_without_test, "plankton"),
     "plankton-8": _plankton_8,
     "eth80": partial(_without_test, "eth80"),
+    "eth80-colour": partial(_without_test, "eth80-color"),
     "photographs": partial(_without_test, "cifar10"),
     "steel-128": partial(_enlarged, "steel"),
     "plankton-8-128": partial(_enlarged, "plankton-8"),

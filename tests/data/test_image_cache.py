@@ -95,7 +95,7 @@ def test_other_numbers_of_channels_are_not_mixed(tmp_path, cache):
 
     for number, shape in enumerate([(8, 8), (5, 8, 8)]):
         tifffile.imwrite(tmp_path / f"{number}.tiff", np.zeros(shape, np.uint8), photometric="minisblack")
-    with pytest.raises(ValueError, match=r"1 in '.*0\.tiff' and 5 in '.*1\.tiff'.*--color"):
+    with pytest.raises(ValueError, match=r"1 in '.*0\.tiff' and 5 in '.*1\.tiff'.*--grey"):
         decode_images([tmp_path / "0.tiff", tmp_path / "1.tiff"], 6, color=True)
     assert list(cache.glob("*.f4")) == []
 

@@ -62,7 +62,7 @@ def test_grey_and_colour_arrays_may_be_mixed(tmp_path):
     assert torch.equal(images[:6], (as_tensor(GREY) / 255).expand(-1, 3, -1, -1))
     assert torch.equal(images[6:], torch.from_numpy(colour).permute(0, 3, 1, 2) / 255)
     path = save_arrays(tmp_path, x_train=GREY, y_train=LABELS, x_test=colour[..., :2], y_test=LABELS)
-    with pytest.raises(ValueError, match=r"a\.npz.*got 1 and 2.*--color"):
+    with pytest.raises(ValueError, match=r"a\.npz.*got 1 and 2.*--grey"):
         read_npz_images(path, color=True)
 
 

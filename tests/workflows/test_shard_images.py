@@ -4,10 +4,11 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from images import fill
+from images import fill, save
 from tigranet.data.shards.shard_files import MANIFEST, read_manifest, shard_name
 from tigranet.workflows.shard_images import write_shards
 from tigranet.workflows.train import train
@@ -34,6 +35,16 @@ def test_every_image_is_in_exactly_one_shard(photos, tmp_path):
     assert (result.class_names, result.size, result.channels) == (("a", "b"), 8, 1)
     manifest = read_manifest(result.folder)
     assert sum(shard.images for shard in manifest.shards) == 18
+
+
+@pytest.mark.parametrize(("options", "channels"), [({}, 3), ({"color": True}, 3), ({"color": False}, 1)])
+def test_colors_are_kept_unless_the_user_wants_grey_images(tmp_path, options, channels):
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        save(tmp_path / "photos" / "ab"[number % 2] / f"{number}.png", rng.integers(0, 256, (9, 9, 3), np.uint8))
+    assert write(tmp_path / "photos", tmp_path / "shards", **options).channels == channels
+    trained = train(tmp_path / "shards", architecture="SC[2,2]-S[2]", recipe={"epochs": 1})
+    assert trained.network.in_maps == channels
 
 
 def test_unreadable_files_are_in_the_result_and_in_the_manifest(photos, tmp_path):

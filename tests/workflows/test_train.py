@@ -3,11 +3,12 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
 
-from images import fill
+from images import fill, save
 from tigranet import TIGraNet
 from tigranet.architecture import PRESETS
 from tigranet.data.leakage import content_hash
@@ -62,7 +63,7 @@ def test_the_choices_for_the_user_are_explained(folder, small):
     trained = train(folder, recipe={"epochs": 1}, console=console)
     messages = console.file.getvalue()
     assert "photos: 28 training images, 6 validation and 6 test images of 2 classes\n" in messages
-    assert "images: 12x12 pixels, grey, not scaled; --size sets another size, --color keeps the colours\n" in messages
+    assert "images: 12x12 pixels, grey, not scaled; --size sets another size\n" in messages
     parameters = sum(parameter.numel() for parameter in trained.network.parameters())
     assert f"network: pyramid-tiny, {parameters:,} parameters, the default for 28 training images" in messages
     assert "28 of 28 examined training images fill their frame" in messages  # they are noise
@@ -90,6 +91,26 @@ def test_the_window_and_the_margin_are_saved_with_the_network(folder, tmp_path):
     plain = train(folder, tmp_path / "model", **SMALL, margin=3, overwrite=True).network
     assert not torch.equal(plain(changed), plain(images))
     assert TIGraNet.from_pretrained(tmp_path / "model").margin == 3
+
+
+@pytest.mark.parametrize(("color", "channels"), [(None, 3), (True, 3), (False, 1)])
+def test_colors_are_kept_unless_the_user_wants_grey_images(tmp_path, color, channels):
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        save(tmp_path / "ab"[number % 2] / f"{number}.png", rng.integers(0, 256, (9, 9, 3), np.uint8))
+    console = Console(file=io.StringIO(), width=200)
+    assert train(tmp_path, **SMALL, color=color, console=console).network.in_maps == channels
+    assert ("colour, not scaled; --size sets another size, --grey" in console.file.getvalue()) == (channels == 3)
+
+
+def test_a_network_to_start_from_decides_about_colors(tmp_path, folder):
+    start = TIGraNet("SC[2,2]-S[2]", 2, class_names=["a", "b"], image_size=12)
+    start.save_pretrained(tmp_path / "start")
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        save(tmp_path / "photos" / "ab"[number % 2] / f"{number}.png", rng.integers(0, 256, (9, 9, 3), np.uint8))
+    trained = train(tmp_path / "photos", recipe={"epochs": 1}, init=tmp_path / "start")
+    assert trained.network.in_maps == trained.data.train.images.shape[1] == 1
 
 
 @pytest.mark.parametrize("arguments", [{"window": "round"}, {"margin": -1}])

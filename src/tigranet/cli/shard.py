@@ -20,7 +20,7 @@ def shard(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the shards to.")] = Path("shards"),
     size: Size = None,
-    color: Color = False,
+    color: Color = None,
     group: Group = None,
     images_per_shard: Annotated[int, typer.Option(min=1, help="Number of images in a shard.")] = 4096,
     workers: Annotated[

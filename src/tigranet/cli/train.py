@@ -53,7 +53,7 @@ def train(
     data_dir: DataDir = None,
     as_json: Json = False,
     size: Size = None,
-    color: Color = False,
+    color: Color = None,
     group: Group = None,
     train_images: TrainImages = None,
     epochs: Annotated[int | None, recipe_option("epochs")] = None,

@@ -54,10 +54,11 @@ Size = Annotated[
 ]
 """Side length of a user's images."""
 Color = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--color",
-        help="Keep all channels instead of converting to grey. Grey files among colour files get three equal channels.",
+        "--color/--grey",
+        help="Keep all channels, or convert to grey. Grey files among colour files get three equal channels.",
+        show_default="the colours are kept if there are any",
         rich_help_panel=USER_DATA_PANEL,
     ),
 ]

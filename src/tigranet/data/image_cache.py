@@ -153,7 +153,7 @@ def _decode(
         if image.shape[0] != channels:
             raise ValueError(
                 f"expected the same number of channels in all images, or 1 and 3, got {channels} in "
-                f"'{paths[positions[0]]}' and {image.shape[0]} in '{path}': leave out --color"
+                f"'{paths[positions[0]]}' and {image.shape[0]} in '{path}': use --grey"
             )
         content = image.numpy().tobytes()
         checksum = zlib.crc32(content, checksum)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.image_arrays import check_channels_last
+from tigranet.data.image_colors import examined_positions, have_colors
 from tigranet.data.image_index import PART_NAMES
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, default_size, letterbox
 from tigranet.data.luminance import array_to_grey
@@ -45,7 +47,7 @@ class NpzImages:
 def read_npz_images(
     file: Path,
     size: int | None = None,
-    color: bool = False,
+    color: bool | None = False,
     group: str | None = None,
     max_size: SizeLimit = MAX_DEFAULT_SIZE,
 ) -> NpzImages:
@@ -63,7 +65,8 @@ def read_npz_images(
         file: Path of the file.
         size: Side length in pixels, or None for the median of the longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance. If there are arrays of grey images and of images with three
-            channels, the grey ones are repeated in three channels.
+            channels, the grey ones are repeated in three channels. None keeps them if the images have colours, see
+            :mod:`~tigranet.data.image_colors`.
         group: Name of the array with the group of each image.
         max_size: Largest side length that is chosen if ``size`` is None.
 
@@ -210,18 +213,32 @@ def _images_and_labels(file: Path, source: NpzSource, members: dict[str, str]) -
     return images, labels
 
 
-def _to_one_size(source: NpzSource, names: list[str], size: int | None, color: bool, max_size: SizeLimit) -> Tensor:
+def _have_colors(source: NpzSource, names: list[str], max_values: list[int]) -> bool:
+    """Return whether the images at the beginning of the arrays have colours."""
+    return have_colors(
+        torch.from_numpy(block[position].astype(np.float32).transpose(2, 0, 1) / np.float32(max_value))
+        for name, max_value in zip(names, max_values, strict=True)
+        for block in islice(source.blocks(name), 1)
+        for position in examined_positions(len(block))
+    )
+
+
+def _to_one_size(
+    source: NpzSource, names: list[str], size: int | None, color: bool | None, max_size: SizeLimit
+) -> Tensor:
     headers = [source.header(name) for name in names]
+    max_values = find_max_values(source, names, headers)
+    if color is None:
+        color = _have_colors(source, names, max_values)
     stored_channels = [header.shape[3] if len(header.shape) == 4 else 1 for header in headers]
     channels = sorted(set(stored_channels)) if color else [1]
     if len(channels) > 1 and channels != [1, 3]:
         raise ValueError(
             f"expected the same number of channels in all images of '{source.file}', or 1 and 3, got {channels[0]} and "
-            f"{channels[-1]}: leave out --color"
+            f"{channels[-1]}: use --grey"
         )
     sides = [max(header.shape[1:3]) for header in headers for _ in range(header.shape[0])]
     size = size or default_size(sides, max_size)
-    max_values = find_max_values(source, names, headers)
     result = empty_images(sum(header.shape[0] for header in headers), channels[-1], size, size)
     position = 0
     for name, max_value in zip(names, max_values, strict=True):

@@ -1,6 +1,6 @@
 """A user's own images: a folder with one sub-folder per class, a table, an .npz file, or a folder of shards."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tigranet.data.dataset import DataSet, LabelledImages
 from tigranet.data.find_images import unusable_reason
 from tigranet.data.folder_index import index_folder
 from tigranet.data.image_cache import decode_images
+from tigranet.data.image_colors import files_have_colors
 from tigranet.data.leakage import exclude_duplicate_images
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, UnreadableFile, default_file_size
 from tigranet.data.mapped_images import empty_images
@@ -64,7 +65,7 @@ def load_user_data(
     path: Path,
     seed: int = 0,
     size: int | None = None,
-    color: bool = False,
+    color: bool | None = False,
     group: str | None = None,
     train_images: int | None = None,
     step: Callable[[], None] = lambda: None,
@@ -87,7 +88,7 @@ def load_user_data(
         seed: Seed of the random split.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
         color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
-            three channels.
+            three channels. None keeps them if the images have colours, see :mod:`~tigranet.data.image_colors`.
         group: How to find the group of an image: a regular expression for a folder, the name of a column for a table,
             or of an array for an .npz file. Images of one group are never in different parts.
         train_images: Number of training images.
@@ -138,7 +139,7 @@ def _groups_of_parts(
 def read_user_images(
     path: Path,
     size: int | None = None,
-    color: bool = False,
+    color: bool | None = False,
     group: str | None = None,
     step: Callable[[], None] = lambda: None,
     max_size: SizeLimit = MAX_DEFAULT_SIZE,
@@ -148,8 +149,7 @@ def read_user_images(
     Args:
         path: A folder, a table, an .npz file or shards, as for :func:`load_user_data`.
         size: Side length of the images in pixels, or None for the median of their longer sides, at most ``max_size``.
-        color: Keep all channels instead of the luminance. Grey images among images of three channels are repeated in
-            three channels.
+        color: Keep all channels instead of the luminance, as for :func:`load_user_data`.
         group: How to find the group of an image, as for :func:`load_user_data`.
         step: Called after each file that is decoded.
         max_size: Largest side length that is chosen if ``size`` is None.
@@ -171,11 +171,11 @@ def read_user_images(
         images = LabelledImages(arrays.images, torch.tensor(arrays.labels))
         return UserImages(arrays.class_names, images, arrays.parts, arrays.groups)
     if is_shard_folder(path):
-        return _open_shards(path, size, color, group)
+        return _open_shards(path, size, bool(color), group)
     index = index_folder(path, group) if path.is_dir() else index_csv(path, group)
     check_class_names(index.class_names, path)
     side = size or default_file_size(index.paths, max_size)
-    pixels, readable, unreadable = decode_images(index.paths, side, color, step)
+    pixels, readable, unreadable = _decode(index.paths, side, color, step)
     positions = readable.tolist()
     return UserImages(
         index.class_names,
@@ -186,6 +186,18 @@ def read_user_images(
         (*index.skipped, *unreadable),
         index.repeated_rows,
     )
+
+
+def _decode(
+    paths: Sequence[Path], side: int, color: bool | None, step: Callable[[], None]
+) -> tuple[Tensor, Tensor, list[UnreadableFile]]:
+    """Decode files, with their colours if they have any and ``color`` is None."""
+    if color is not None:
+        return decode_images(paths, side, color, step)
+    try:
+        return decode_images(paths, side, files_have_colors(paths), step)
+    except ValueError:  # a file that was not examined has another number of channels
+        return decode_images(paths, side, False, step)
 
 
 def _open_shards(path: Path, size: int | None, color: bool, group: str | None) -> UserImages:

@@ -39,7 +39,7 @@ def describe_data(data: str | Path | DataSet, data_set: DataSet) -> list[str]:
         second += ", read from shards"
     elif not isinstance(data, DataSet) and not is_named_data_set(data):
         second += _describe_scaling(data_set.test_files or (), max(height, width))
-        second += "; --size sets another size" + (", --color keeps the colours" if channels == 1 else "")
+        second += "; --size sets another size" + (", --grey leaves out the colours" if channels == 3 else "")
     return [first, second]
 
 

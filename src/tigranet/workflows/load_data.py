@@ -50,7 +50,7 @@ def load_data(
     seed: int = 0,
     size: int | None = None,
     max_size: SizeLimit = MAX_DEFAULT_SIZE,
-    color: bool = False,
+    color: bool | None = False,
     channels: int | None = None,
     group: str | None = None,
     train_images: int | None = None,
@@ -66,7 +66,7 @@ def load_data(
         size: Side length of the user's images in pixels; by default their own, at most ``max_size``.
         max_size: Largest side length that is chosen if ``size`` is None.
         color: Whether the user's images keep all channels. Grey images among images of three channels are repeated in
-            three channels.
+            three channels. None keeps them if the images have colours.
         channels: Number of channels that a network reads. For 3, grey images of the user are repeated in three channels
             even if none has colours.
         group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.

@@ -17,6 +17,7 @@ from tigranet.data import UnreadableFile
 from tigranet.data.class_names import check_class_names
 from tigranet.data.csv_index import index_csv
 from tigranet.data.folder_index import index_folder
+from tigranet.data.image_colors import files_have_colors
 from tigranet.data.image_index import ImageIndex
 from tigranet.data.letterbox import default_file_size
 from tigranet.data.shards.shard_files import Manifest, ShardIndex, is_shard_folder, read_index
@@ -62,7 +63,7 @@ def write_shards(
     output: str | Path,
     *,
     size: int | None = None,
-    color: bool = False,
+    color: bool | None = None,
     group: str | None = None,
     images_per_shard: int = IMAGES_PER_SHARD,
     workers: int | None = None,
@@ -83,7 +84,7 @@ def write_shards(
         output: The folder of the shards.
         size: Side length of the images in pixels; by default the median of their longer sides, up to the limit of
             :func:`tigranet.choose_architecture.default_size_limit`, as for a training on the images themselves.
-        color: Keep all channels instead of the luminance.
+        color: Keep all channels instead of the luminance. None keeps them if the images have colours.
         group: Which images stay together in one part, as for :func:`tigranet.data.load_user_data`.
         images_per_shard: Number of image files in a shard.
         workers: Number of processes. None uses one per core, and at most one per shard.
@@ -107,6 +108,8 @@ def write_shards(
     check_apart_from_data(folder, source, "set of shards")
     index = _index(source, group)
     side = size or default_file_size(index.paths, default_size_limit(None, trains_on_cuda()))
+    if color is None:
+        color = files_have_colors(index.paths)
     plan = make_plan(source, index, size=side, color=color, group=group, images_per_shard=images_per_shard)
     with hold_folder(folder, "is writing shards to"):
         _delete_staged_files(folder)
@@ -188,7 +191,7 @@ def _manifest(plan: ShardPlan, index: ImageIndex, shards: list[ShardIndex]) -> M
     if len(channels) > 1 and channels != [1, 3]:
         raise ValueError(
             f"expected the same number of channels in all images, or 1 and 3, got {', '.join(map(str, channels))}: "
-            "leave out --color, and write to another folder"
+            "use --grey, and write to another folder"
         )
     return Manifest(
         index.class_names,

@@ -69,7 +69,7 @@ def train(
     margin: int = 0,
     seed: int = 0,
     size: int | None = None,
-    color: bool = False,
+    color: bool | None = None,
     group: str | None = None,
     train_images: int | None = None,
     data_dir: Path | None = None,
@@ -106,7 +106,8 @@ def train(
         seed: Seed of the split, of the initial weights, of the batches and of the movements of the test images.
         size: Side length of the user's images in pixels; by default their own, at most what suits the network, see
             :func:`tigranet.choose_architecture.default_size_limit`.
-        color: Whether the user's images keep all channels.
+        color: Whether the user's images keep all channels. None keeps them if the images have colours, see
+            :mod:`tigranet.data.image_colors`.
         group: Which of the user's images stay together in one part, see :func:`tigranet.data.load_user_data`.
         train_images: Number of the user's images to train on; all others are test images.
         data_dir: Folder of the named data sets.
@@ -163,7 +164,7 @@ def train(
         network = load_start(init, layers, boundary, window, margin)
         start = Start(str(init), network)
         layers, boundary, window, margin = network.architecture, network.boundary, network.window, network.margin
-        color = color or network.in_maps > 1
+        color = bool(color) or network.in_maps > 1
         size = size or network.image_size
     hardware_used = hardware or Hardware()
     gpu = trains_on_cuda(hardware_used.accelerator)
