@@ -319,6 +319,13 @@ def test_the_fast_and_the_accurate_network_are_those_of_the_command_line(monkeyp
     assert [recipe.epochs for recipe in recipes] == [epochs, 8, 8]
 
 
+@pytest.mark.parametrize("architecture", ["fast", "accurate"])
+def test_a_network_to_start_from_contradicts_a_default(architecture):
+    X, y = np.random.default_rng(0).random((6, 8, 8)), np.arange(6) % 2
+    with pytest.raises(ValueError, match=f"paper-mnist-012.*got '{architecture}'"):
+        TIGraNetClassifier(architecture, init="paper-mnist-012", epochs=1).fit(X, y)
+
+
 @pytest.mark.parametrize("kind", [TIGraNetClassifier, InvariantFeatures])
 def test_the_window_and_the_margin_reach_the_network(kind):
     X, y = np.random.default_rng(0).random((6, 8, 8)), np.arange(6) % 2

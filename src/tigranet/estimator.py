@@ -241,7 +241,12 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         if self.warm_start and hasattr(self, "model_"):
             start, name = self.model_, "the previous fit"
         elif self.init is not None and self.init != AUTO:
-            architecture = None if self.architecture in DEFAULTS else self.architecture
+            if self.architecture in (FAST, ACCURATE):
+                raise ValueError(
+                    f"expected architecture to be that of '{self.init}', or 'auto', got '{self.architecture}': a "
+                    "training that starts from a network keeps its architecture"
+                )
+            architecture = None if self.architecture == "auto" else self.architecture
             layers = Architecture.parse(architecture) if isinstance(architecture, str) else architecture
             start, name = load_start(self.init, layers, self.boundary, self.window, self.margin), str(self.init)
         else:

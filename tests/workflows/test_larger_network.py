@@ -7,25 +7,32 @@ import pytest
 import torch
 from rich.console import Console
 
+from images import fill
 from tigranet import TIGraNet, choose_architecture
 from tigranet.architecture import PRESETS
 from tigranet.choose_architecture import PresetRange
 from tigranet.stop_request import is_end_requested, raise_if_stop_requested, request_stop, withdraw_stop
 from tigranet.training import Hardware, Recipe
+from tigranet.training.checkpoints import Checkpoints
+from tigranet.training.lightning_module import Diverged
 from tigranet.workflows import choose_network
 from tigranet.workflows import larger_network as module
 from tigranet.workflows.choose_network import NetworkOptions, default_network
 from tigranet.workflows.evaluate import evaluate
 from tigranet.workflows.larger_network import (
     GOOD_ACCURACY,
-    allows_larger_network,
     check_extra_minutes,
     expected_seconds,
     is_at_least_as_good,
+    is_begun,
+    larger_network_for,
     mean_accuracy,
     train_larger_network,
 )
+from tigranet.workflows.model_calibration import read_calibration
+from tigranet.workflows.predict import predict
 from tigranet.workflows.report import report
+from tigranet.workflows.shard_images import write_shards
 from tigranet.workflows.train import can_resume, train
 
 FAST, ACCURATE = "paper-small", "oriented-small"
@@ -65,8 +72,14 @@ def console():
 
 
 def larger(data, console=None, extra_minutes=60.0, **options):
-    first = default_network(data, False, NetworkOptions())
-    return train_larger_network(first, first.new_network(data).eval(), data, extra_minutes, console, **options)
+    first, accurate = (default_network(data, accurate, NetworkOptions()) for accurate in (False, True))
+    network = first.new_network(data).eval()
+    return train_larger_network(accurate, first, network, data, extra_minutes, console, **options)
+
+
+def chosen_for(data, hardware=CPU, extra_minutes=60.0, **recipe):
+    first = default_network(data, False, NetworkOptions(recipe=recipe))
+    return larger_network_for(first, data, hardware, extra_minutes)
 
 
 # When it is trained.
@@ -82,22 +95,33 @@ def test_it_is_not_trained_after_a_network_that_makes_few_mistakes(small, accura
     assert larger(small) is not None
 
 
-def test_it_is_not_trained_without_images_to_compare_it_on_or_without_time(small, accuracies):
-    accuracies()  # nothing is measured
-    assert larger(replace(small, validation=small.validation.take([]))) is None
-    assert larger(small, extra_minutes=0.0) is None
-
-
-def test_it_is_not_trained_if_it_is_the_first_network(small, accuracies, monkeypatch):
-    accuracies()
+def test_there_is_one_for_a_training_on_a_cpu_that_compares_networks(small, monkeypatch):
+    assert chosen_for(small).name == ACCURATE
+    assert chosen_for(small, learning_rate=1e-3).recipe.learning_rate == 1e-3
+    assert chosen_for(replace(small, validation=small.validation.take([]))) is None
+    assert chosen_for(small, extra_minutes=0.0) is None
+    assert chosen_for(small, epochs=3) is chosen_for(small, patience=3) is None
+    assert chosen_for(small, Hardware("cpu", devices=2)) is chosen_for(small, Hardware("cpu", nodes=2)) is None
     monkeypatch.setattr(choose_architecture, "GPU_PRESETS", (PresetRange(FAST),))
-    assert larger(small) is None
+    assert chosen_for(small) is None
+
+
+def test_there_is_none_on_a_gpu(small, monkeypatch):
+    assert chosen_for(small, Hardware("gpu")) is None
+    monkeypatch.setattr(module, "trains_on_cuda", lambda accelerator: accelerator != "cpu")
+    assert chosen_for(small, Hardware()) is None
+    assert chosen_for(small, CPU) is not None
+    monkeypatch.setattr(module, "trains_on_cuda", lambda _: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert chosen_for(small, Hardware()) is None
+    assert chosen_for(small, CPU) is not None
 
 
 def test_a_training_that_takes_too_long_is_suggested_with_the_minutes_that_allow_it(
     small, accuracies, console, monkeypatch
 ):
-    monkeypatch.setattr(module, "expected_seconds", lambda *_: 601.0)
+    durations = iter([601.0, 1.2 * 601.0])  # it varies
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: next(durations))
     accuracies(50.0, 50.0, 60.0)
     assert larger(small, console, extra_minutes=10.0) is None
     minutes = re.search(r"--extra-minutes (\d+)", console.file.getvalue())
@@ -114,17 +138,6 @@ def test_the_user_is_told_how_long_it_takes_and_how_to_stop(small, accuracies, c
     assert "network: oriented-small, " in messages
     assert "epochs 2" in messages
     assert "oriented-small 60.0 %, paper-small 50.0 %; oriented-small is kept" in messages
-
-
-@pytest.mark.parametrize("field", ["epochs", "patience"])
-def test_a_user_who_limits_the_training_gets_no_second_one(field):
-    assert allows_larger_network(NetworkOptions(recipe={"learning_rate": 1e-3}), CPU)
-    assert not allows_larger_network(NetworkOptions(recipe={field: 3}), CPU)
-
-
-def test_several_processes_train_no_second_network():
-    assert not allows_larger_network(NetworkOptions(), Hardware("cpu", devices=2))
-    assert not allows_larger_network(NetworkOptions(), Hardware("cpu", nodes=2))
 
 
 @pytest.mark.parametrize("minutes", [-1.0, float("nan"), float("inf")])
@@ -145,6 +158,11 @@ def test_the_better_one_is_kept(small, accuracies, first, second, is_kept):
     assert result.is_kept == is_kept
     assert (result.first_accuracy, result.accuracy) == (first, second)
     assert str(result).endswith(f"{ACCURATE if is_kept else FAST} is kept")
+
+
+def test_a_network_that_is_kept_although_it_is_worse_comes_with_a_reason(small, accuracies):
+    accuracies(51.0, 50.0)
+    assert str(larger(small)).endswith("oriented-small is kept, because the difference may be chance")
 
 
 def test_a_small_difference_on_few_images_is_taken_for_chance():
@@ -188,24 +206,44 @@ def test_ctrl_c_keeps_the_first_network(small, accuracies, monkeypatch, console,
     raise_if_stop_requested()  # the rest of the command is not stopped
 
 
-def test_sigterm_ends_the_process(small, accuracies, monkeypatch):
+def test_ctrl_c_while_the_larger_network_is_measured_keeps_the_first_one(small, monkeypatch):
+    measurements = iter([lambda: 50.0])
+
+    def measure(*_):
+        return next(measurements, interrupt)()
+
+    def interrupt():
+        request_stop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "mean_accuracy", measure)
+    assert not larger(small).is_kept
+    raise_if_stop_requested()
+
+
+def test_sigterm_ends_the_process(small, accuracies, monkeypatch, tmp_path):
     def terminated(*_, **__):
         request_stop(end=True)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "train_module", terminated)
     accuracies(50.0)
-    with pytest.raises(KeyboardInterrupt):
-        larger(small)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
+        larger(small, folder=tmp_path)
     assert is_end_requested()
+    assert "paper-small is trained and saved; the same command with --resume" in " ".join(interrupt.value.__notes__)
 
 
-@pytest.mark.parametrize("error", [MemoryError("no memory"), RuntimeError("can't allocate"), ValueError("diverged")])
-def test_an_error_keeps_the_first_network(small, accuracies, monkeypatch, console, error):
+ERRORS = [MemoryError("no memory"), RuntimeError("can't allocate"), Diverged("diverged"), OSError("no space")]
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("step", ["expected_seconds", "train_module"])
+def test_an_error_keeps_the_first_network(small, accuracies, monkeypatch, console, step, error):
     def failing(*_, **__):
         raise error
 
-    monkeypatch.setattr(module, "train_module", failing)
+    monkeypatch.setattr(module, step, failing)
     accuracies(50.0)
     assert not larger(small, console).is_kept
     assert f"paper-small is kept: {error}" in console.file.getvalue()
@@ -287,24 +325,30 @@ def test_a_speed_contradicts_what_trains_no_default_network(small, options):
         train(small, architecture="fast", **options)
 
 
+def kill_after_the_first_epoch_of_the_larger_network(monkeypatch):
+    """Let SIGTERM end trainings in the second network, after its first checkpoint. Return how to undo that."""
+    original = Checkpoints.on_train_epoch_end
+
+    def stop(checkpoints, trainer, *arguments):
+        original(checkpoints, trainer, *arguments)
+        if checkpoints.folder.name == "larger":
+            request_stop(end=True)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoints, "on_train_epoch_end", stop)
+    return lambda: (withdraw_stop(), monkeypatch.setattr(Checkpoints, "on_train_epoch_end", original))
+
+
 def test_a_killed_process_goes_on_with_the_larger_network(folder, tmp_path, accuracies, monkeypatch):
     accuracies(50.0, 75.0)
     expected = train(folder, tmp_path / "whole", hardware=CPU)
-    trains = module.train_module
-
-    def killed(network, data, recipe, console, **options):
-        trains(network, data, replace(recipe, epochs=2), console, **options)
-        request_stop(end=True)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "train_module", killed)
+    restore = kill_after_the_first_epoch_of_the_larger_network(monkeypatch)
     accuracies(50.0)
     with pytest.raises(KeyboardInterrupt):
         train(folder, tmp_path / "model", hardware=CPU)
-    withdraw_stop()
     assert str(TIGraNet.from_pretrained(tmp_path / "model").architecture) == PRESETS[FAST]
     assert can_resume(tmp_path / "model")
-    monkeypatch.setattr(module, "train_module", trains)
+    restore()
     accuracies(50.0, 75.0)
     resumed = train(folder, tmp_path / "model", hardware=CPU, resume=True)
     images = expected.data.test.images
@@ -317,3 +361,71 @@ def test_a_new_training_forgets_the_checkpoints_of_an_earlier_larger_network(fol
     assert (tmp_path / "model" / "checkpoints" / "larger" / "last.ckpt").is_file()
     train(folder, tmp_path / "model", hardware=CPU, architecture="fast", overwrite=True)
     assert not (tmp_path / "model" / "checkpoints" / "larger").exists()
+
+
+@pytest.mark.usefixtures("whole_results")
+def test_a_model_can_be_used_while_the_larger_network_is_trained(folder, tmp_path, accuracies, monkeypatch):
+    other = fill(tmp_path / "others", {"c": 20, "d": 20}, seed=1)
+    train(other, tmp_path / "model", hardware=CPU, architecture=ACCURATE, recipe={"epochs": 1})
+    restore = kill_after_the_first_epoch_of_the_larger_network(monkeypatch)
+    accuracies(50.0)
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, tmp_path / "model", hardware=CPU, overwrite=True)
+    restore()
+    assert not (tmp_path / "model" / "rotated.png").exists()  # that of the earlier model
+    assert read_calibration(tmp_path / "model", TIGraNet.from_pretrained(tmp_path / "model")) is not None
+    files = sorted(folder.rglob("*.png"))[:3]
+    answers = list(predict(tmp_path / "model", files).predictions)
+    assert len(answers) == 3
+    assert report(tmp_path / "model", folder, cnn=False, curve_images=1).report is not None
+
+
+def test_a_finished_model_stays_the_larger_network_when_it_is_resumed(folder, tmp_path, accuracies, monkeypatch):
+    accuracies(50.0, 75.0)
+    train(folder, tmp_path / "model", hardware=CPU)
+    assert is_begun(tmp_path / "model" / "checkpoints")
+    before = TIGraNet.from_pretrained(tmp_path / "model").state_dict()
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 1e9)
+    accuracies(99.0, 99.0)  # neither of the reasons against it counts
+    assert train(folder, tmp_path / "model", hardware=CPU, resume=True).larger.is_kept
+    after = TIGraNet.from_pretrained(tmp_path / "model").state_dict()
+    assert not [name for name, tensor in before.items() if not torch.equal(tensor, after[name])]
+
+
+def test_a_checkpoint_of_another_larger_network_is_an_error(folder, tmp_path, accuracies):
+    accuracies(50.0, 75.0)
+    train(folder, tmp_path / "model", hardware=CPU)
+    checkpoint = tmp_path / "model" / "checkpoints" / "larger" / "last.ckpt"
+    checkpoint.write_bytes((tmp_path / "model" / "checkpoints" / "last.ckpt").read_bytes())
+    weights = (tmp_path / "model" / "model.safetensors").read_bytes()
+    accuracies(50.0)
+    with pytest.raises(ValueError, match="belongs to a different training"):
+        train(folder, tmp_path / "model", hardware=CPU, resume=True)
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == weights
+
+
+def test_the_record_names_the_larger_network_as_soon_as_it_is_saved(folder, tmp_path, accuracies, monkeypatch):
+    def fail(*_, **__):
+        raise MemoryError("too large")
+
+    monkeypatch.setattr("tigranet.workflows.train.measure", fail)
+    accuracies(50.0, 75.0)
+    with pytest.raises(MemoryError):
+        train(folder, tmp_path / "model", hardware=CPU)
+    assert json.loads((tmp_path / "model" / "training.json").read_text())["is_larger"]
+    assert len(report(tmp_path / "model", folder, cnn=False, curve_images=1).report.history.epochs) == 2
+
+
+def test_the_header_announces_a_larger_network_only_if_there_may_be_one(small, console, accuracies):
+    accuracies(100.0)
+    train(small, hardware=CPU, console=console)
+    assert "a larger network follows" in console.file.getvalue()
+    console.file = io.StringIO()
+    train(replace(small, validation=small.validation.take([])), hardware=CPU, console=console)
+    assert "a larger network follows" not in console.file.getvalue()
+
+
+def test_shards_have_a_larger_network_too(folder, tmp_path, accuracies):
+    write_shards(folder, tmp_path / "shards", workers=1)
+    accuracies(50.0, 75.0)
+    assert train(tmp_path / "shards", tmp_path / "model", hardware=CPU).larger.is_kept

@@ -98,8 +98,8 @@ ExtraMinutes = Annotated[
         "--extra-minutes",
         min=0,
         help="On a CPU: train the accurate network after the fast one if that is expected to take at most this many "
-        "minutes, unless the fast one is right on almost all validation images. Ctrl-C then keeps the fast one. 0 "
-        "trains only the fast one.",
+        "minutes, unless the fast one is right on almost all validation images. Ctrl-C then keeps the fast one. 0, "
+        "--epochs, --patience and --folds train only the fast one.",
     ),
 ]
 """Largest duration of a larger network that is trained after the first one."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from tigranet.data import DataSet
 from tigranet.data.image_errors import UnreadableImageError
 from tigranet.data.image_io import read_image_size
@@ -80,7 +82,7 @@ def describe_choice(
     start: str | None,
     quick: bool = False,
     faster: str = "",
-    may_grow: bool = False,
+    may_train_larger: bool = False,
 ) -> str:
     """Explain the choice of the network.
 
@@ -92,7 +94,7 @@ def describe_choice(
         start: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
         faster: A faster preset than the default on a CPU, if there is one.
-        may_grow: Whether a larger network may be trained after this one.
+        may_train_larger: Whether a larger network may be trained after this one.
 
     Returns:
         The reason, for the header of a training.
@@ -117,7 +119,7 @@ def describe_choice(
         reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
         if gpu:
             hints.append("--architecture names another one")
-        elif may_grow:
+        elif may_train_larger:
             hints.append("a larger network follows if it is worth the time (--extra-minutes)")
         else:
             hints.append("--architecture accurate is more accurate, and much slower on a CPU")
@@ -126,3 +128,15 @@ def describe_choice(
     else:
         reason = f"the {choice} network for {images} training images of this size"
     return "; ".join([reason, *([origin] if origin else []), *([", ".join(hints)] if hints else [])])
+
+
+def print_lines(console: Console | None, *lines: str) -> None:
+    """Print lines as they are, without a break at the width of the console.
+
+    Args:
+        console: Where to print. None prints nothing.
+        *lines: The lines.
+    """
+    if console:
+        for line in lines:
+            console.print(line, markup=False, soft_wrap=True)

@@ -15,11 +15,12 @@ from tigranet.choose_architecture import ACCURATE, FAST, default_size_limit, fas
 from tigranet.data import DataSet
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
+from tigranet.evaluation.unknown.novelty import NoveltyDetector
 from tigranet.feature_network import check_channels, fast_feature_architecture, feature_architecture
 from tigranet.fine_tuning import AUTO, Start, load_start
-from tigranet.model_folder import CHECKPOINTS, LARGER, is_interrupted_training
+from tigranet.model_folder import CALIBRATION, CHECKPOINTS, LARGER, UNKNOWN_DETECTOR, is_interrupted_training
 from tigranet.training import Hardware, is_first_process
-from tigranet.workflows.choose_network import NetworkOptions, default_network, requested_network
+from tigranet.workflows.choose_network import ChosenNetwork, NetworkOptions, default_network, requested_network
 from tigranet.workflows.cross_validation import (
     CrossValidation,
     check_folds,
@@ -28,21 +29,22 @@ from tigranet.workflows.cross_validation import (
     known_image_notices,
 )
 from tigranet.workflows.data_notices import data_notices
-from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network
+from tigranet.workflows.describe_training import describe_choice, describe_data, describe_network, print_lines
 from tigranet.workflows.draw_examples import draw_rotated_examples
 from tigranet.workflows.exclusive_output import hold_output
 from tigranet.workflows.first_answer import MAX_IMAGES, FirstAnswer, compare_with, first_answer
 from tigranet.workflows.larger_network import (
     EXTRA_MINUTES,
     LargerNetwork,
-    allows_larger_network,
     check_extra_minutes,
+    is_begun,
+    larger_network_for,
     larger_network_record,
     train_larger_network,
 )
 from tigranet.workflows.load_data import load_data
 from tigranet.workflows.measured_training import count_parameters, measure, train_module
-from tigranet.workflows.model_calibration import calibrate_network, write_calibration
+from tigranet.workflows.model_calibration import ModelCalibration, calibrate_network, write_calibration
 from tigranet.workflows.model_card import model_card
 from tigranet.workflows.output_folder import check_apart_from_data, check_no_saved_model, check_output_folder
 from tigranet.workflows.paper_results import PAPER_RESULTS
@@ -124,9 +126,9 @@ def train(
             training of fewer than :data:`SHORT_TRAINING` steps needs none.
         folds: Also measure the accuracy by cross-validation with this number of folds, before the network is trained as
             without it, see :func:`tigranet.workflows.cross_validation.cross_validate`.
-        extra_minutes: On a CPU, if no architecture, number of epochs or folds is given: the largest expected duration
-            in minutes of the training of the accurate network after the fast one. It is not trained if the fast one is
-            right on almost all validation images. 0 never trains it. See
+        extra_minutes: On a CPU: the largest expected duration in minutes of the training of the accurate network after
+            the fast one. It is not trained if the fast one is right on almost all validation images, nor if an
+            architecture, a number of epochs, a patience or folds are given. 0 never trains it. See
             :func:`tigranet.workflows.larger_network.train_larger_network`.
         overwrite: Whether to replace a model, or the checkpoints of an interrupted training, in ``output``.
         resume: Whether to continue an interrupted training from the checkpoint in ``output``.
@@ -193,7 +195,9 @@ def train(
         chosen = default_network(data_set, accurate, options, gpu)
     else:
         chosen = requested_network(data_set, layers or feature_architecture(data_set.train.images), options, start)
-    trains_larger = is_default and not quick and folds is None and allows_larger_network(options, hardware_used)
+    larger_choice: ChosenNetwork | None = None
+    if is_default and not quick and folds is None:
+        larger_choice = larger_network_for(chosen, data_set, hardware_used, extra_minutes)
     answer_options: dict[str, Any] = {
         "boundary": boundary,
         "window": window,
@@ -202,7 +206,7 @@ def train(
         "grouped": group is not None,
         "device": "cpu" if hardware_used.accelerator == "cpu" else "auto",
     }
-    _print(console, *describe_data(data, data_set))
+    print_lines(console, *describe_data(data, data_set))
     baseline: FirstAnswer | None = None
     if quick:
         with console.status("computing features") if console else nullcontext():
@@ -215,24 +219,24 @@ def train(
     faster = faster_preset(images, max(data_set.train.images.shape[2:]))
     choice_name = "default" if is_default else speed
     start_used = None if chosen.start is None else chosen.start.name
-    reason = describe_choice(images, choice_name, gpu, start_used, quick, faster, trains_larger and extra_minutes > 0)
-    _print(console, describe_network(chosen.name, count_parameters(network), reason), chosen.window.reason)
+    reason = describe_choice(images, choice_name, gpu, start_used, quick, faster, larger_choice is not None)
+    print_lines(console, describe_network(chosen.name, count_parameters(network), reason), chosen.window.reason)
     if not quick:
-        _print(console, f"recipe: {chosen.recipe}")
-    _print(console, *data_notices(data_set))
+        print_lines(console, f"recipe: {chosen.recipe}")
+    print_lines(console, *data_notices(data_set))
     steps = chosen.recipe.epochs * -(-images // chosen.recipe.batch_size)
     if first and not quick and is_first_process() and steps >= SHORT_TRAINING:
         baseline = _accuracy_to_beat(data_set, console, answer_options)
     if baseline is not None:
         goal = "" if quick or baseline.accuracy is None else ": the accuracy to beat"
-        _print(console, f"linear classifier on invariant features: {baseline}{goal}")
+        print_lines(console, f"linear classifier on invariant features: {baseline}{goal}")
     fit_options: dict[str, Any] = {"resume": resume, "log": log}
     optional = {"hardware": hardware, "checkpoint_steps": checkpoint_steps}
     fit_options |= {name: value for name, value in optional.items() if value is not None}
     with hold_output(folder):
         validated: CrossValidation | None = None
         if folds is not None:
-            _print(console, *([] if start is None else known_image_notices(start.name, data_set)))
+            print_lines(console, *([] if start is None else known_image_notices(start.name, data_set)))
             validated = cross_validate(
                 data_set,
                 folds,
@@ -242,7 +246,7 @@ def train(
                 console=console,
                 **(fit_options | {"folder": folder}),
             )
-            _print(console, *validated.describe())
+            print_lines(console, *validated.describe())
         if quick:
             assert baseline is not None
             seconds = baseline.seconds
@@ -267,30 +271,38 @@ def train(
         }
         saves = folder is not None and is_first_process()
         hashes = content_hashes(data, data_set) if saves else {}
+        larger: LargerNetwork | None = None
 
-        def save() -> None:
+        def save() -> tuple[ModelCalibration | None, NoveltyDetector | None]:
+            """Save the network and everything that depends on its weights, without files of an earlier model."""
+            choice = {"recipe": asdict(chosen.recipe)} | chosen.origin() | larger_network_record(larger)
             if folder is not None and saves:
+                for name in (CALIBRATION, UNKNOWN_DETECTOR, PICTURE_FILE):
+                    (folder / name).unlink(missing_ok=True)
                 network.save_pretrained(folder)
-                write_training_file(folder, {"recipe": asdict(chosen.recipe)} | origin | chosen.origin() | hashes)
+                write_training_file(folder, origin | choice | hashes)
+            with _naming_the_saved_model(folder if saves else None):
+                selected = chosen.recipe.keep == "best" or chosen.recipe.patience is not None
+                calibration = calibrate_network(network, data_set.validation, selected_weights=selected)
+                if folder is not None and saves:
+                    write_calibration(folder, network, calibration)
+                detector = fit_unknown_detector(network, data_set.train, data_set.validation, console)
+                if folder is not None and saves:
+                    write_unknown_detector(folder, network, detector)
+            return calibration, detector
 
-        save()
-        with _naming_the_saved_model(folder if saves else None):
-            larger: LargerNetwork | None = None
-            if trains_larger:
-                larger = train_larger_network(chosen, network, data_set, extra_minutes, console, **fit_options)
+        saved: tuple[ModelCalibration | None, NoveltyDetector | None] | None = None
+        if larger_choice is not None:
+            if folder is None or not resume or not is_begun(folder / CHECKPOINTS):
+                saved = save()  # a model to use, or to keep, while the larger network is trained
+            with _naming_the_saved_model(folder if saves else None):
+                larger = train_larger_network(
+                    larger_choice, chosen, network, data_set, extra_minutes, console, **fit_options
+                )
             if larger is not None and larger.network is not None and larger.is_kept:
-                chosen, network, seconds = larger.chosen, larger.network, seconds + larger.seconds
-                save()
-            calibration = calibrate_network(
-                network,
-                data_set.validation,
-                selected_weights=chosen.recipe.keep == "best" or chosen.recipe.patience is not None,
-            )
-            if folder is not None and saves:
-                write_calibration(folder, network, calibration)
-            unknown_detector = fit_unknown_detector(network, data_set.train, data_set.validation, console)
-            if folder is not None and saves:
-                write_unknown_detector(folder, network, unknown_detector)
+                chosen, network, seconds, saved = larger.chosen, larger.network, seconds + larger.seconds, None
+        calibration, unknown_detector = saved or save()
+        with _naming_the_saved_model(folder if saves else None):
             layers_text = str(chosen.architecture)
             result = measure(network, layers_text, data_set, chosen.recipe, seconds, console, boundary=boundary)
             network.cpu()
@@ -340,12 +352,6 @@ def can_resume(output: str | Path) -> bool:
     return is_interrupted_training(Path(output))
 
 
-def _print(console: Console | None, *lines: str) -> None:
-    if console:
-        for line in lines:
-            console.print(line, markup=False, soft_wrap=True)
-
-
 def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str, Any]) -> FirstAnswer | None:
     """Return a first answer on some of the images; an error is a notice, because the training does not need it."""
     try:
@@ -353,7 +359,7 @@ def _accuracy_to_beat(data: DataSet, console: Console | None, options: dict[str,
             layers = fast_feature_architecture(data.train.images)
             return first_answer(data, network=layers, max_images=MAX_IMAGES, **options)
     except ValueError as error:
-        _print(console, f"no first answer: {error}")
+        print_lines(console, f"no first answer: {error}")
         return None
 
 
@@ -363,6 +369,6 @@ def _naming_the_saved_model(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if folder is not None:
-            error.add_note(f"the network is trained and saved in '{folder}'; what follows has failed")
+        if folder is not None and not getattr(error, "__notes__", None):
+            error.add_note(f"the network is trained and saved in '{folder}'; only measuring it failed")
         raise
