@@ -47,7 +47,7 @@ def test_a_cpu_names_a_faster_network_and_a_more_accurate_one(start):
     assert "--architecture pyramid-tiny is faster" in text
     assert "--architecture accurate is more accurate" in text
     assert (f"starts from '{start}'" in text) == (start is not None)
-    text = describe_choice(**options, may_grow=True)
+    text = describe_choice(**options, may_train_larger=True)
     assert "a larger network follows" in text
     assert "--extra-minutes" in text
     assert "--architecture accurate" not in text
