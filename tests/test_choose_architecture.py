@@ -15,6 +15,7 @@ from tigranet.choose_architecture import (
     default_size_limit,
     epochs_share,
     faster_preset,
+    named_default,
 )
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 
@@ -89,3 +90,14 @@ def test_only_an_accurate_network_on_a_cpu_has_fewer_epochs(side, images, from_r
     assert share == (CPU_EPOCHS if is_another and not needs_all else 1)
     for accurate, gpu in ((True, True), (False, True), (False, False)):
         assert epochs_share(images, side, accurate, gpu, from_random) == 1
+
+
+@pytest.mark.parametrize("name", ["acurate", "Fast", "fas"])
+def test_a_name_that_resembles_a_default_is_an_error_that_suggests_it(name):
+    with pytest.raises(ValueError, match=rf"got '{name}': did you mean '(fast|accurate)'"):
+        named_default(name)
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "SC[2,2]-S[2]", "", Architecture.parse("paper"), None, "auto"])
+def test_presets_and_layers_are_no_names_of_defaults(name):
+    assert named_default(name) is None

@@ -1,13 +1,40 @@
 """The architecture to train when the user names none, and the size of the images that suits an architecture."""
 
 import math
+from difflib import get_close_matches
 from typing import NamedTuple
 
-from tigranet.architecture import Architecture
+from tigranet.architecture import PRESETS, Architecture
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit
 
 FAST, ACCURATE = "fast", "accurate"
 """Names that a user may give in place of a preset: the default on a CPU, and the default on a GPU."""
+
+
+def named_default(architecture: object) -> str | None:
+    """Return :data:`FAST` or :data:`ACCURATE` if the user asks for it.
+
+    Args:
+        architecture: What the user asks for.
+
+    Returns:
+        The name. None for anything else, such as a preset or layers.
+
+    Raises:
+        ValueError: If it is a text that resembles one of the two names, and no preset.
+
+    Example:
+        >>> named_default("fast"), named_default("pyramid"), named_default(None)
+        ('fast', None, None)
+    """
+    if not isinstance(architecture, str) or architecture in PRESETS:
+        return None
+    names = get_close_matches(architecture, (FAST, ACCURATE), n=1)
+    if names and architecture != names[0]:
+        raise ValueError(
+            f"expected '{FAST}', '{ACCURATE}', a preset or layers, got '{architecture}': did you mean '{names[0]}'?"
+        )
+    return names[0] if names else None
 
 
 class PresetRange(NamedTuple):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tigranet.architecture import Architecture
 from tigranet.choices import Boundary, Keep, Schedule, WindowOption
-from tigranet.choose_architecture import ACCURATE, FAST, choose_preset, epochs_share
+from tigranet.choose_architecture import ACCURATE, choose_preset, epochs_share, named_default
 from tigranet.data.dataset import LabelledImages
 from tigranet.devices import trains_on_cuda
 from tigranet.evaluation.batched_inference import apply_in_batches, require_finite
@@ -30,9 +30,6 @@ from tigranet.recipe_parameters import RECIPE_PARAMETERS
 from tigranet.training.process_state import seeded
 from tigranet.training.recipe import Recipe
 from tigranet.training.recipe_arguments import recipe_fields
-
-DEFAULTS = ("auto", FAST, ACCURATE)
-"""Architectures that stand for a preset."""
 
 
 class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
@@ -241,7 +238,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         if self.warm_start and hasattr(self, "model_"):
             start, name = self.model_, "the previous fit"
         elif self.init is not None and self.init != AUTO:
-            if self.architecture in (FAST, ACCURATE):
+            if named_default(self.architecture) is not None:
                 raise ValueError(
                     f"expected architecture to be that of '{self.init}', or 'auto', got '{self.architecture}': a "
                     "training that starts from a network keeps its architecture"
@@ -260,7 +257,7 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
         It has random weights, or for a default architecture those of a network of the package.
         """
         count, channels, *sides = images.shape
-        if self.architecture not in DEFAULTS:
+        if self.architecture != "auto" and named_default(self.architecture) is None:
             options = self._network_options(self.architecture, images)
             return TIGraNet(num_classes=len(names), in_maps=channels, class_names=names, **options), 1.0
         side, gpu = max(sides), trains_on_cuda()

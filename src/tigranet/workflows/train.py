@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log, WindowOption
-from tigranet.choose_architecture import ACCURATE, FAST, default_size_limit, faster_preset
+from tigranet.choose_architecture import ACCURATE, default_size_limit, faster_preset, named_default
 from tigranet.data import DataSet
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
@@ -156,7 +156,7 @@ def train(
     if folds is not None:
         check_folds(folds, quick, train_images, hardware)
     check_extra_minutes(extra_minutes)
-    speed = architecture if architecture in (FAST, ACCURATE) else None
+    speed = named_default(architecture)
     if speed is not None and (quick or init not in (None, AUTO)):
         reason = "quick trains no network" if quick else f"a training that starts from '{init}' keeps its architecture"
         raise ValueError(f"{reason}: leave out architecture '{speed}'")
