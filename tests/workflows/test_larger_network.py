@@ -26,6 +26,7 @@ from tigranet.workflows.larger_network import (
     is_at_least_as_good,
     is_begun,
     larger_network_for,
+    larger_network_record,
     mean_accuracy,
     train_larger_network,
 )
@@ -218,6 +219,18 @@ def test_ctrl_c_while_the_larger_network_is_measured_keeps_the_first_one(small, 
 
     monkeypatch.setattr(module, "mean_accuracy", measure)
     assert not larger(small).is_kept
+    raise_if_stop_requested()
+
+
+def test_ctrl_c_while_the_first_network_is_measured_keeps_it(small, monkeypatch):
+    def interrupt(*_):
+        request_stop()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "mean_accuracy", interrupt)
+    result = larger(small)
+    assert not result.is_kept
+    json.loads(json.dumps(larger_network_record(result), allow_nan=False))
     raise_if_stop_requested()
 
 

@@ -26,7 +26,6 @@ from tigranet.model_folder import LARGER, LAST_CHECKPOINT
 from tigranet.stop_request import is_end_requested, withdraw_stop
 from tigranet.training import Hardware, Recipe
 from tigranet.training.duration import describe_duration
-from tigranet.training.lightning_module import Diverged
 from tigranet.training.process_state import seeded
 from tigranet.workflows.choose_network import ChosenNetwork, default_network
 from tigranet.workflows.describe_training import describe_network, print_lines
@@ -51,8 +50,9 @@ class LargerNetwork:
     """The larger network."""
     first: str
     """The preset of the first network."""
-    first_accuracy: float
-    """Mean accuracy of the first network on validation images as they are and rotated, in per cent."""
+    first_accuracy: float | None
+    """Mean accuracy of the first network on validation images as they are and rotated, in per cent. None if it was not
+    measured before the user stopped."""
     network: TIGraNet | None = None
     """The larger network, trained. None if its training did not finish."""
     accuracy: float | None = None
@@ -65,7 +65,7 @@ class LargerNetwork:
     def __str__(self) -> str:
         """Return a sentence for the user."""
         larger, first = self.chosen.name, self.first
-        if self.accuracy is None:
+        if self.accuracy is None or self.first_accuracy is None:
             return f"the training of {larger} did not finish, {first} is kept"
         accuracies = f"{larger} {self.accuracy:.1f} %, {first} {self.first_accuracy:.1f} %"
         kept = larger if self.is_kept else first
@@ -183,7 +183,9 @@ def train_larger_network(
         KeyboardInterrupt: If the process is to end, as SIGTERM asks for.
         ValueError: If the checkpoint belongs to a different training.
     """
-    first_accuracy = math.nan
+    from tigranet.training.lightning_module import Diverged  # imports Lightning, which a training needs anyway
+
+    first_accuracy: float | None = None
     try:
         first_accuracy = mean_accuracy(network, data, first.recipe.seed)
         count = len(data.validation.labels)
