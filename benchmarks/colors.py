@@ -8,43 +8,27 @@ contains are not measured again.
 
 import argparse
 import itertools
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.preset_search import run
+from benchmarks.presets import SIDES
 from benchmarks.resumed_table import measure_rows
-from benchmarks.validation_sets import SETS
 from tigranet.choose_architecture import choose_preset
-from tigranet.data import DataSet, LabelledImages
-from tigranet.data.luminance import luminance
 from tigranet.fine_tuning import start_name
 
 KEYS = ("data", "images", "colours", "seed")
-COLORED = {"eth80-colour": 50, "photographs": 32}
-"""Data sets in colour, with the side length of their images in pixels."""
-GREY = " as luminance"
-"""End of the name of a data set that is converted to grey."""
-
-
-def _grey(name: str, images: int, seed: int, folder: Path) -> DataSet:
-    data = SETS[name](images, seed, folder)
-
-    def converted(part: LabelledImages) -> LabelledImages:
-        return part._replace(images=luminance(part.images))
-
-    return replace(data, train=converted(data.train), validation=converted(data.validation))
+GREY_SETS = {"eth80-colour": "eth80", "photographs": "photographs-grey"}
+"""Data sets in colour, with the names of the same images in grey."""
 
 
 def measure(folder: Path, name: str, images: int, colors: str, seed: int) -> dict[str, Any]:
     """Train the fast default network on images in colour or in grey, and return its accuracies."""
-    preset = choose_preset(images, COLORED[name], gpu=False)
+    preset = choose_preset(images, SIDES[name], gpu=False)
     start = start_name(preset, images) if name != "photographs" else None
     network = preset if start is None else f"{preset} init={start}"
-    SETS[name + GREY] = partial(_grey, name)
-    chosen = name if colors == "kept" else name + GREY
-    return {"network": network} | run(folder, chosen, images, network, seed)
+    return {"network": network} | run(folder, name if colors == "kept" else GREY_SETS[name], images, network, seed)
 
 
 def main() -> None:
@@ -56,7 +40,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    jobs = itertools.product(COLORED, arguments.images, ("kept", "grey"), range(arguments.seeds))
+    jobs = itertools.product(GREY_SETS, arguments.images, ("kept", "grey"), range(arguments.seeds))
     measure_rows(arguments.output, KEYS, jobs, partial(measure, arguments.data_dir), arguments.workers)
 
 

@@ -51,7 +51,15 @@ ACCURATE_ON_CPU = tuple(f"{network} {HALF}" for network in ("pyramid-large", *ST
 """The accurate network as a CPU trains it, from random weights and from its start."""
 NETWORKS = (*(preset for preset in PRESETS if not preset.endswith("224")), *STARTED, *ACCURATE_ON_CPU)
 """All presets for images of up to 64 pixels."""
-SIDES = {"digits": 28, "eth80": 50, "photographs": 32, "plankton": 64, "plankton-8": 64, "steel": 64}
+SIDES = {
+    "digits": 28,
+    "eth80": 50,
+    "eth80-colour": 50,
+    "photographs": 32,
+    "plankton": 64,
+    "plankton-8": 64,
+    "steel": 64,
+}
 """Side length of the images in pixels."""
 COST_SIDE = 64
 """Side length of the images whose cost was measured; the cost of others is proportional to their pixels."""

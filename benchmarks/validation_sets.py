@@ -16,6 +16,7 @@ import torch.nn.functional as F
 
 from benchmarks.small_sets import MIN_CLASS_IMAGES, PLANKTON_CLASSES, select_classes
 from tigranet.data import DataSet, LabelledImages, load
+from tigranet.data.luminance import luminance
 from tigranet.data.splits import draw, draw_balanced
 
 VALIDATION_IMAGES = 1_000
@@ -105,6 +106,13 @@ def _reduced(name: str, factor: int, images: int, seed: int, folder: Path) -> Da
     return replace(data, train=train, validation=validation)
 
 
+def _grey(name: str, images: int, seed: int, folder: Path) -> DataSet:
+    """Return a set in colour with the luminance of its images."""
+    data = SETS[name](images, seed, folder)
+    train, validation = (part._replace(images=luminance(part.images)) for part in (data.train, data.validation))
+    return replace(data, train=train, validation=validation)
+
+
 SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "digits": partial(_without_test, "mnist-rot10"),
     "steel": _steel,
@@ -113,6 +121,7 @@ SETS: dict[str, Callable[[int, int, Path], DataSet]] = {
     "eth80": partial(_without_test, "eth80"),
     "eth80-colour": partial(_without_test, "eth80-color"),
     "photographs": partial(_without_test, "cifar10"),
+    "photographs-grey": partial(_grey, "photographs"),
     "steel-128": partial(_enlarged, "steel"),
     "plankton-8-128": partial(_enlarged, "plankton-8"),
     "plankton-in-192": _in_large_frames,

@@ -73,7 +73,7 @@ CPU_EPOCHS = 0.5
 """Share of the default number of epochs for which they are trained on a CPU, from a trained network or on more than
 :data:`ALL_EPOCHS_IMAGES` images. In ``results/presets.md``, all epochs are at most one point better then."""
 ALL_EPOCHS_IMAGES = 1_000
-"""Number of images up to which a training from random weights needs all epochs."""
+"""Number of images up to which a training from random weights has all epochs. It is short, compared with others."""
 
 
 class SizeRange(NamedTuple):

@@ -220,8 +220,10 @@ class TIGraNetClassifier(ClassifierMixin, TransformerMixin, NoveltyEstimator):
             start = self._start(images)
             names = [str(label) for label in self.classes_.tolist()]
             with seeded(seed):
-                known = start and start.with_classes(len(names), names)
-                net, share = (known, 1.0) if known else self._new_network(images, names)
+                if start is None:
+                    net, share = self._new_network(images, names)
+                else:
+                    net, share = start.with_classes(len(names), names), 1.0
             data = LabelledImages(images, torch.from_numpy(labels.astype(np.int64)), weights)
             train, validation = self._split(data, seed)
             recipe = Recipe.for_network(net, len(train.labels), **fields, seed=seed)

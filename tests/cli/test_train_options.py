@@ -4,6 +4,13 @@ import pytest
 from typer.main import get_command
 
 from tigranet.cli.app import app
+from tigranet.workflows.larger_network import EXTRA_MINUTES
+
+
+def test_the_extra_minutes_are_those_of_the_workflow():
+    """The command line repeats the number, because the workflow loads PyTorch."""
+    (option,) = (each for each in get_command(app).commands["train"].params if each.name == "extra_minutes")
+    assert option.default == EXTRA_MINUTES
 
 
 def test_every_option_has_a_help_text():

@@ -5,10 +5,10 @@ from PIL import Image
 
 from images import save
 from tigranet.data import load_user_data
+from tigranet.data.evenly_spaced import evenly_spaced
 from tigranet.data.image_colors import (
     MAX_EXAMINED_IMAGES,
     MIN_DIFFERENCE,
-    examined_positions,
     files_have_colors,
     have_colors,
 )
@@ -51,14 +51,6 @@ def test_images_with_other_numbers_of_channels_become_grey(channels):
     assert not have_colors([TINTED, torch.rand(channels, 6, 6)])
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, MAX_EXAMINED_IMAGES, 1_000])
-def test_the_examined_images_are_spread_over_all(count):
-    positions = examined_positions(count)
-    assert len(positions) == len(set(positions)) == min(count, MAX_EXAMINED_IMAGES)
-    assert all(0 <= position < count for position in positions)
-    assert positions == sorted(positions)
-
-
 def test_grey_photographs_in_three_channels_stay_grey_in_a_lossy_format(tmp_path):
     image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32), np.uint8)).convert("RGB")
     image.save(tmp_path / "grey.jpg", quality=50)
@@ -90,7 +82,7 @@ def test_the_colors_of_a_users_images_are_kept_if_there_are_any(tmp_path, images
 
 def test_a_file_that_was_not_examined_and_has_other_channels_makes_all_grey(tmp_path):
     fill(tmp_path, colored(2 * MAX_EXAMINED_IMAGES))
-    skipped = set(range(2 * MAX_EXAMINED_IMAGES)) - set(examined_positions(2 * MAX_EXAMINED_IMAGES))
+    skipped = set(range(2 * MAX_EXAMINED_IMAGES)) - set(evenly_spaced(2 * MAX_EXAMINED_IMAGES, MAX_EXAMINED_IMAGES))
     files = sorted(tmp_path.rglob("*.png"))
     odd = files[min(skipped)]
     Image.fromarray(colored(1)[0]).save(odd.with_suffix(".tiff"))

@@ -41,7 +41,14 @@ def test_a_first_answer_names_features_that_come_with_the_package():
 
 @pytest.mark.parametrize("start", [None, "model/"])
 def test_a_cpu_names_a_faster_network_and_a_more_accurate_one(start):
-    options = {"images": 300, "choice": "default", "gpu": False, "start": start, "faster": "pyramid-tiny"}
+    options = {
+        "images": 300,
+        "choice": "default",
+        "gpu": False,
+        "start": start,
+        "faster": "pyramid-tiny",
+        "is_fast": True,
+    }
     text = describe_choice(**options)
     assert "the default for 300 training images of this size on a CPU" in text
     assert "--architecture pyramid-tiny is faster" in text
@@ -52,7 +59,15 @@ def test_a_cpu_names_a_faster_network_and_a_more_accurate_one(start):
     assert "--extra-minutes" in text
     assert "--architecture accurate" not in text
     assert "faster" not in describe_choice(**(options | {"faster": ""}))
-    for other in ({"gpu": True}, {"choice": None}, {"quick": True}, {"choice": "fast"}, {"choice": "accurate"}):
+    assert "--architecture accurate" not in describe_choice(**(options | {"is_fast": False}))
+    assert "--architecture names another one" in describe_choice(**(options | {"is_fast": False, "faster": ""}))
+    for other in (
+        {"gpu": True, "is_fast": False},
+        {"choice": None},
+        {"quick": True},
+        {"choice": "fast"},
+        {"choice": "accurate"},
+    ):
         text = describe_choice(**(options | other))
         assert "pyramid-tiny" not in text
         assert "--architecture accurate" not in text

@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tigranet.data.augment.background import background_of
+from tigranet.data.evenly_spaced import evenly_spaced
 from tigranet.image_border import border_of
 
 MAX_EXAMINED_IMAGES = 256
@@ -55,9 +56,8 @@ def examine_frames(images: Float[Tensor, "count maps height width"]) -> FrameFil
         >>> examine_frames(torch.cat([noise, black]))
         FrameFilling(examined=5, filling=3)
     """
-    examined = min(len(images), MAX_EXAMINED_IMAGES)
-    positions = [number * len(images) // examined for number in range(examined)]
-    return FrameFilling(examined, sum(_fills_frame(images[position]) for position in positions))
+    positions = evenly_spaced(len(images), MAX_EXAMINED_IMAGES)
+    return FrameFilling(len(positions), sum(_fills_frame(images[position]) for position in positions))
 
 
 def _fills_frame(image: Tensor) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.data.evenly_spaced import evenly_spaced
 from tigranet.data.letterbox import UnreadableFile, read_letterboxed
 
 MAX_EXAMINED_IMAGES = 64
@@ -65,23 +66,6 @@ def files_have_colors(paths: Sequence[Path]) -> bool:
     Returns:
         As :func:`have_colors`. Files that cannot be read do not count.
     """
-    examined = [paths[position] for position in examined_positions(len(paths))]
+    examined = [paths[position] for position in evenly_spaced(len(paths), MAX_EXAMINED_IMAGES)]
     images = (image for _, image in read_letterboxed(examined, EXAMINED_SIDE, color=True))
     return have_colors(image for image in images if not isinstance(image, UnreadableFile))
-
-
-def examined_positions(count: int) -> list[int]:
-    """Return the positions of at most :data:`MAX_EXAMINED_IMAGES` images, at equal distances.
-
-    Args:
-        count: The number of all images.
-
-    Returns:
-        Positions from 0, in increasing order.
-
-    Example:
-        >>> examined_positions(128)[:3], examined_positions(2)
-        ([0, 2, 4], [0, 1])
-    """
-    examined = min(count, MAX_EXAMINED_IMAGES)
-    return [number * count // examined for number in range(examined)]

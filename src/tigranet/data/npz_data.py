@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from tigranet.data.evenly_spaced import evenly_spaced
 from tigranet.data.image_arrays import check_channels_last
-from tigranet.data.image_colors import examined_positions, have_colors
+from tigranet.data.image_colors import MAX_EXAMINED_IMAGES, have_colors
 from tigranet.data.image_index import PART_NAMES
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE, SizeLimit, default_size, letterbox
 from tigranet.data.luminance import array_to_grey
@@ -219,7 +220,7 @@ def _have_colors(source: NpzSource, names: list[str], max_values: list[int]) -> 
         torch.from_numpy(block[position].astype(np.float32).transpose(2, 0, 1) / np.float32(max_value))
         for name, max_value in zip(names, max_values, strict=True)
         for block in islice(source.blocks(name), 1)
-        for position in examined_positions(len(block))
+        for position in evenly_spaced(len(block), MAX_EXAMINED_IMAGES)
     )
 
 

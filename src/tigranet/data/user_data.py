@@ -192,10 +192,10 @@ def _decode(
     paths: Sequence[Path], side: int, color: bool | None, step: Callable[[], None]
 ) -> tuple[Tensor, Tensor, list[UnreadableFile]]:
     """Decode files, with their colours if they have any and ``color`` is None."""
-    if color is not None:
-        return decode_images(paths, side, color, step)
+    if color is not None or not files_have_colors(paths):
+        return decode_images(paths, side, bool(color), step)
     try:
-        return decode_images(paths, side, files_have_colors(paths), step)
+        return decode_images(paths, side, True, step)
     except ValueError:  # a file that was not examined has another number of channels
         return decode_images(paths, side, False, step)
 

@@ -82,6 +82,7 @@ def describe_choice(
     start: str | None,
     quick: bool = False,
     faster: str = "",
+    is_fast: bool = False,
     may_train_larger: bool = False,
 ) -> str:
     """Explain the choice of the network.
@@ -94,6 +95,7 @@ def describe_choice(
         start: The network that the training starts from, if any.
         quick: Whether only the last layer is fitted.
         faster: A faster preset than the default on a CPU, if there is one.
+        is_fast: Whether the accurate network for these images is another one.
         may_train_larger: Whether a larger network may be trained after this one.
 
     Returns:
@@ -117,14 +119,13 @@ def describe_choice(
     hints = []
     if choice == "default":
         reason = f"the default for {images} training images of this size on a {'GPU' if gpu else 'CPU'}"
-        if gpu:
-            hints.append("--architecture names another one")
-        elif may_train_larger:
+        if may_train_larger:
             hints.append("a larger network follows if it is worth the time (--extra-minutes)")
-        else:
+        elif is_fast:
             hints.append("--architecture accurate is more accurate, and much slower on a CPU")
         if faster and not gpu:
             hints.append(f"--architecture {faster} is faster")
+        hints = hints or ["--architecture names another one"]
     else:
         reason = f"the {choice} network for {images} training images of this size"
     return "; ".join([reason, *([origin] if origin else []), *([", ".join(hints)] if hints else [])])

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tigranet.architecture import PRESETS, Architecture
 from tigranet.choices import Boundary, Log, WindowOption
-from tigranet.choose_architecture import ACCURATE, default_size_limit, faster_preset, named_default
+from tigranet.choose_architecture import ACCURATE, choose_preset, default_size_limit, faster_preset, named_default
 from tigranet.data import DataSet
 from tigranet.data.letterbox import MAX_DEFAULT_SIZE
 from tigranet.devices import trains_on_cuda
@@ -216,10 +216,13 @@ def train(
         chosen = replace(chosen, name=str(network.architecture), architecture=network.architecture)
     else:
         network = chosen.new_network(data_set)
-    faster = faster_preset(images, max(data_set.train.images.shape[2:]))
+    side = max(data_set.train.images.shape[2:])
+    faster = faster_preset(images, side)
     choice_name = "default" if is_default else speed
     start_used = None if chosen.start is None else chosen.start.name
-    reason = describe_choice(images, choice_name, gpu, start_used, quick, faster, larger_choice is not None)
+    is_fast = not gpu and chosen.name != choose_preset(images, side, gpu=True)
+    may_train_larger = larger_choice is not None
+    reason = describe_choice(images, choice_name, gpu, start_used, quick, faster, is_fast, may_train_larger)
     print_lines(console, describe_network(chosen.name, count_parameters(network), reason), chosen.window.reason)
     if not quick:
         print_lines(console, f"recipe: {chosen.recipe}")
